@@ -279,6 +279,18 @@ test("a snooze does not use an attempt", async (t) => {
   assert.deepEqual(seen, [1, 1]);
 });
 
+test("a worker stops when its signal is aborted, also if it was before", async () => {
+  const [stop, lines] = [new AbortController(), [] as string[]];
+  const options = { queues: [randomUUID()], name: "w", waitMs: 300, log: (line: string) => void lines.push(line) };
+  const running = new Worker(client, { k: () => {} }, options).run({ signal: stop.signal });
+  await until("the worker is registered", async () => lines[0]);
+  stop.abort();
+  await running;
+  assert.deepEqual([lines.length, lines[1]], [2, "worker w has stopped"]);
+  await new Worker(client, { k: () => {} }, options).run({ signal: stop.signal });
+  assert.deepEqual(lines.slice(2), ["worker w has stopped"]);
+});
+
 test("a running job is canceled", async (t) => {
   const create = work(t, {
     k: async (job) => {

@@ -1,6 +1,6 @@
-// Follows a tutorial with the packed client, block by block, in an empty folder: `node test/tutorial.mjs express-prisma.md`. The module documentation of
-// crates/cli/tests/integration/tutorials.rs explains the blocks. DATABASE_URL is an empty PostgreSQL database; `milepost`, `psql` and `curl` are on
-// the PATH. The ports are 7070 and 3000, or MILEPOST_PORT and SHOP_PORT.
+// Follows a tutorial with the packed client, block by block, in an empty folder: `node test/tutorial.mjs express-prisma.md`, or `typescript-worker.md`.
+// The module documentation of crates/cli/tests/integration/tutorials.rs explains the blocks. DATABASE_URL is an empty PostgreSQL database; `milepost`,
+// `psql` and `curl` are on the PATH. The ports are 7070 and 3000, or MILEPOST_PORT and SHOP_PORT.
 
 import { execFileSync, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -23,10 +23,11 @@ const folder = mkdtempSync(join(tmpdir(), "milepost-tutorial-"));
 // `prisma generate` does not run the schema engine, but loads it from the Internet if no program is named.
 const env = { PRISMA_SCHEMA_ENGINE_BINARY: "/bin/true", MILEPOST_LISTEN: `127.0.0.1:${MILEPOST_PORT}`, ...process.env };
 
-/** Packs the client into the folder, as the tutorial requires. */
+/** Packs the client into the folder, and installs it if the tutorial does not. */
 function pack() {
   execFileSync("npm", ["run", "build"], { cwd: client, stdio: "inherit" });
-  execFileSync("npm", ["pack", "--silent", "--pack-destination", folder], { cwd: client });
+  const file = execFileSync("npm", ["pack", "--silent", "--pack-destination", folder], { cwd: client, encoding: "utf8" }).trim();
+  if (!page.includes(file)) execFileSync("npm", ["install", "--silent", `./${file}`], { cwd: folder });
 }
 
 /** Starts a shell. Returns a function that runs a block in it and returns the output. */
@@ -62,7 +63,7 @@ async function follow(run) {
     if (info === "sh") [command, output] = [block, await run(block)];
     else if (info === "sh background") await run(`{\n${block}} >&2 &\n`);
     else if (info === "text") {
-      const onlyShows = /^(milepost .*jobs list|psql -At)/.test(command);
+      const onlyShows = /^(milepost .*jobs list|psql -At|sort sent)/.test(command);
       for (const began = Date.now(); onlyShows && !isLike(output, block) && Date.now() - began < OUTPUT_MAX_MS; output = await run(command)) await sleep(200);
       if (!isLike(output, block)) throw new Error(`the output of\n${command}is\n${output}instead of\n${block}`);
       compared += 1;
@@ -76,7 +77,7 @@ const shell = startShell();
 try {
   const began = Date.now();
   await follow(shell.run);
-  await shell.run("npx tsc --noEmit --module nodenext --target es2022 --strict --skipLibCheck --allowImportingTsExtensions *.ts\n");
+  if (page.includes("npx tsx")) await shell.run("npx tsc --noEmit --module nodenext --target es2022 --strict --skipLibCheck --allowImportingTsExtensions *.ts\n");
   console.log(`followed ${process.argv[2]} in ${Math.round((Date.now() - began) / 1000)} s`);
 } finally {
   shell.kill();
