@@ -16,8 +16,8 @@ const OUTPUT_MAX_MS = 60_000;
 const client = fileURLToPath(new URL("..", import.meta.url));
 const { MILEPOST_PORT = "7070", SHOP_PORT = "3000" } = process.env;
 const page = readFileSync(join(client, "../../docs/tutorials", process.argv[2]), "utf8")
-  .replaceAll("127.0.0.1:7070", `127.0.0.1:${MILEPOST_PORT}`)
-  .replaceAll("3000", SHOP_PORT);
+  .replaceAll("3000", SHOP_PORT)
+  .replaceAll("127.0.0.1:7070", `127.0.0.1:${MILEPOST_PORT}`);
 
 const folder = mkdtempSync(join(tmpdir(), "milepost-tutorial-"));
 // `prisma generate` does not run the schema engine, but loads it from the Internet if no program is named.

@@ -17,6 +17,8 @@ on_each_store! {
 
 /// The lower bound of `engines` in clients/typescript/package.json.
 const OLDEST_NODE: &str = "18.17.0";
+/// The oldest Node.js that all libraries in clients/typescript/test/libraries support.
+const NODE_OF_LIBRARIES: &str = "20.19.0";
 
 /// Starts a server on the store of a place, and returns its address.
 fn serve(place: &Place) -> (Process, String) {
@@ -52,10 +54,13 @@ fn the_client_for_typescript_passes_its_tests_on_the_oldest_node_that_it_support
 fn the_adapters_for_typescript_pass_their_tests_from_the_packed_file() {
     let place = Place::postgres();
     let (_server, url) = serve(&place);
-    let mut tests = Command::new("node");
+    let programs = node_of_libraries().parent().unwrap().display();
+    let mut tests = Command::new(node_of_libraries());
     tests
         .arg("test/packed.mjs")
         .current_dir(build_typescript("typescript-packed"))
+        // For npm and npx, which run the first program named node.
+        .env("PATH", format!("{programs}:{}", std::env::var("PATH").unwrap()))
         .env("MILEPOST_URL", url)
         .env("MILEPOST_STORE", &place.store)
         .env("MILEPOST_BIN", env!("CARGO_BIN_EXE_milepost"));
@@ -82,21 +87,30 @@ fn passes_on(node: &Path, place: &Place) {
     });
 }
 
-/// Returns the oldest supported Node.js, installed from its npm package.
+/// Returns the oldest Node.js that the client supports.
 fn oldest_node() -> &'static Path {
-    static INSTALLED: LazyLock<PathBuf> = LazyLock::new(|| {
-        let machine = if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" };
-        let package = format!("node-linux-{machine}");
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("node-{OLDEST_NODE}"));
-        let node = folder.join("node_modules").join(&package).join("bin/node");
-        if !node.exists() {
-            std::fs::create_dir_all(&folder).unwrap();
-            let install = ["install", "--no-save", "--no-audit", "--no-fund", "--prefix"];
-            run(Command::new("npm").args(install).arg(&folder).arg(format!("{package}@{OLDEST_NODE}")));
-        }
-        node
-    });
+    static INSTALLED: LazyLock<PathBuf> = LazyLock::new(|| install_node(OLDEST_NODE));
     &INSTALLED
+}
+
+/// Returns the oldest Node.js that all libraries support for which the client has adapters.
+pub(crate) fn node_of_libraries() -> &'static Path {
+    static INSTALLED: LazyLock<PathBuf> = LazyLock::new(|| install_node(NODE_OF_LIBRARIES));
+    &INSTALLED
+}
+
+/// Installs a version of Node.js from its npm package, and returns the program.
+fn install_node(version: &str) -> PathBuf {
+    let machine = if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" };
+    let package = format!("node-linux-{machine}");
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("node-{version}"));
+    let node = folder.join("node_modules").join(&package).join("bin/node");
+    if !node.exists() {
+        std::fs::create_dir_all(&folder).unwrap();
+        let install = ["install", "--no-save", "--no-audit", "--no-fund", "--prefix"];
+        run(Command::new("npm").args(install).arg(&folder).arg(format!("{package}@{version}")));
+    }
+    node
 }
 
 /// Returns a folder with the TypeScript client and its compiler, for the tests of this module.

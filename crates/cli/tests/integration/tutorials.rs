@@ -197,22 +197,23 @@ fn follow(name: &str) {
     let address = format!("127.0.0.1:{}", port::free());
     let text = std::fs::read_to_string(page).unwrap();
     let database = text.contains("DATABASE_URL").then(|| support::block_on(Database::create()));
-    let text = text.replace(ADDRESS, &address).replace(SHOP_PORT, &port::free().to_string());
+    let text = text.replace(SHOP_PORT, &port::free().to_string()).replace(ADDRESS, &address);
     let folder = tempfile::tempdir().unwrap();
-    if text.contains("milepost-client-0.1.0.tgz") {
+    let installs_libraries = text.contains("milepost-client-0.1.0.tgz");
+    if installs_libraries {
         clients::pack_typescript("typescript-packed-tutorial", folder.path());
     } else if text.contains("@milepost/client") {
         // As `npm install` links it.
         let packages = folder.path().join("node_modules/@milepost");
         std::fs::create_dir_all(&packages).unwrap();
-        std::os::unix::fs::symlink(
-            clients::build_typescript("typescript-tutorial"),
-            packages.join("client"),
-        )
-        .unwrap();
+        std::os::unix::fs::symlink(clients::build_typescript("typescript-tutorial"), packages.join("client"))
+            .unwrap();
     }
     let within = if text.contains("ten minutes") { LONG_TUTORIAL_MAX } else { TUTORIAL_MAX };
     let mut shell = Shell::start(folder.path(), &address, database.as_ref(), within);
+    if installs_libraries {
+        std::os::unix::fs::symlink(clients::node_of_libraries(), folder.path().join(".programs/node")).unwrap();
+    }
     let mut last: Option<(String, String)> = None;
     let mut commands = 0;
     for block in blocks(&text) {
