@@ -212,7 +212,8 @@ fn follow(name: &str) {
     let within = if text.contains("ten minutes") { LONG_TUTORIAL_MAX } else { TUTORIAL_MAX };
     let mut shell = Shell::start(folder.path(), &address, database.as_ref(), within);
     if installs_libraries {
-        std::os::unix::fs::symlink(clients::node_of_libraries(), folder.path().join(".programs/node")).unwrap();
+        std::os::unix::fs::symlink(clients::node_of_libraries(), folder.path().join(".programs/node"))
+            .unwrap();
     }
     let mut last: Option<(String, String)> = None;
     let mut commands = 0;
