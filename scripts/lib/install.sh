@@ -151,6 +151,17 @@ install_python() {
     has_python || note "no Python 3 with venv: the tests of the API and of the client for Python will fail; install python3-venv"
 }
 
+# A JDK of version 17 or later, and the libraries of the tests: for the Java client.
+has_java() {
+    [ "$(javac --version 2>/dev/null | sed -E 's/javac ([0-9]+).*/\1/')" -ge 17 ] 2>/dev/null && "$scripts/../clients/java/build" libraries >/dev/null 2>&1
+}
+install_java() {
+    has_java && return
+    ! can_install || { note "installing Java"; apt_install openjdk-17-jdk-headless libpostgresql-jdbc-java junit5 libjackson2-databind-java libgoogle-gson-java \
+        libspring-jdbc-java libspring-context-java libhikaricp-java || true; }
+    has_java || note "no JDK >= 17 with the libraries of the tests: the tests of the client for Java will fail; see clients/java/build --help"
+}
+
 # Node.js 18.17 or later, with npm: for the TypeScript client.
 has_node() { command -v npm >/dev/null && node -e 'process.exit(URL.canParse ? 0 : 1)' 2>/dev/null; }
 install_node() {

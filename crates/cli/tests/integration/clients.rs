@@ -11,6 +11,7 @@ use crate::support::{Place, on_each_store};
 
 on_each_store! {
     the_client_for_python_passes_its_tests,
+    the_client_for_java_passes_its_tests,
     the_client_for_typescript_passes_its_tests,
     the_client_for_typescript_passes_its_tests_on_the_oldest_node_that_it_supports,
 }
@@ -36,6 +37,35 @@ fn the_client_for_python_passes_its_tests(place: Place) {
     let ran = output(&mut tests);
     let told = String::from_utf8_lossy(&ran.stderr);
     assert!(ran.status.success() && told.contains("Ran 56 tests"), "{told}");
+}
+
+/// On SQLite without the tests of the functions in SQL.
+fn the_client_for_java_passes_its_tests(place: Place) {
+    let (_server, url) = serve(&place);
+    let target = tempfile::tempdir().unwrap();
+    let mut tests = java_build(target.path());
+    tests.arg("test").env("MILEPOST_URL", url).env("MILEPOST_PROGRAM", env!("CARGO_BIN_EXE_milepost")).env_remove("MILEPOST_STORE");
+    let is_postgres = place.database.is_some();
+    if is_postgres {
+        tests.env("MILEPOST_STORE", &place.store);
+    }
+    let ran = output(&mut tests);
+    let told = String::from_utf8_lossy(&ran.stdout);
+    let passed = format!("[{:>10} tests successful      ]", if is_postgres { 87 } else { 63 });
+    assert!(ran.status.success() && told.contains(&passed), "{told}{}", String::from_utf8_lossy(&ran.stderr));
+}
+
+/// Returns a command that builds the client for Java in a folder.
+fn java_build(target: &Path) -> Command {
+    let mut build = Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../clients/java/build"));
+    build.env("MILEPOST_TARGET", target);
+    build
+}
+
+/// Builds the client for Java in a folder. Returns a class path with it and PostgreSQL's driver.
+pub(crate) fn java_class_path(target: &Path) -> String {
+    run(&mut java_build(target));
+    format!("{}:/usr/share/java/postgresql.jar", target.join("milepost-java-0.1.0.jar").display())
 }
 
 fn the_client_for_typescript_passes_its_tests(place: Place) {

@@ -85,7 +85,13 @@ struct Shell {
 
 impl Shell {
     /// Starts a shell in a folder, for a server at this address. It is killed after a time.
-    fn start(folder: &Path, address: &str, database: Option<&Database>, within: Duration) -> Self {
+    fn start(
+        folder: &Path,
+        address: &str,
+        database: Option<&Database>,
+        class_path: Option<&str>,
+        within: Duration,
+    ) -> Self {
         let programs = Path::new(env!("CARGO_BIN_EXE_milepost")).parent().unwrap();
         let (of_postgres, others) = (milepost_testkit::server::programs(), std::env::var("PATH").unwrap());
         let own = folder.join(".programs");
@@ -98,6 +104,9 @@ impl Shell {
         command.env("PRISMA_SCHEMA_ENGINE_BINARY", "/bin/true");
         if let Some(database) = database {
             command.env("DATABASE_URL", database.url());
+        }
+        if let Some(class_path) = class_path {
+            command.env("CLASSPATH", class_path);
         }
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
         let mut child = command.spawn().unwrap();
@@ -210,7 +219,10 @@ fn follow(name: &str) {
             .unwrap();
     }
     let within = if text.contains("ten minutes") { LONG_TUTORIAL_MAX } else { TUTORIAL_MAX };
-    let mut shell = Shell::start(folder.path(), &address, database.as_ref(), within);
+    let jars = text.contains("milepost-java").then(|| tempfile::tempdir().unwrap());
+    let class_path = jars.as_ref().map(|jars| clients::java_class_path(jars.path()));
+    let mut shell =
+        Shell::start(folder.path(), &address, database.as_ref(), class_path.as_deref(), within);
     if installs_libraries {
         std::os::unix::fs::symlink(clients::node_of_libraries(), folder.path().join(".programs/node"))
             .unwrap();
@@ -270,6 +282,11 @@ fn a_worker_in_typescript() {
 #[test]
 fn jobs_from_express_and_prisma() {
     follow("express-prisma.md");
+}
+
+#[test]
+fn a_worker_in_java_with_plain_jdbc() {
+    follow("jdbc-worker.md");
 }
 
 #[test]

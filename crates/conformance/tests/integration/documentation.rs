@@ -69,7 +69,7 @@ fn pages() -> BTreeMap<PathBuf, Page> {
     let names = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"];
     let mut paths: Vec<PathBuf> = names.map(|name| root().join(name)).to_vec();
     paths.extend(pages_below(&root().join("docs")));
-    for client in ["python", "typescript"] {
+    for client in ["python", "typescript", "java"] {
         paths.push(root().join("clients").join(client).join("README.md"));
     }
     paths.into_iter().map(|path| (path.clone(), Page::read(&path))).collect()
