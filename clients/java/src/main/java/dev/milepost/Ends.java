@@ -22,10 +22,10 @@ final class Ends {
     private Ends() {}
 
     /** The end of a run, as it is reported, and the error that the handler threw. */
-    record End(Job<?> job, Map<String, Object> said, byte[] json, Throwable error) {
-        /** Whether the end says that a completion was not committed: the server ignores it if it was. */
+    record End(Job<?> job, Map<String, Object> content, byte[] json, Throwable error) {
+        /** Whether the end reports that a completion was not committed: the server ignores it if it was. */
         boolean isOfCompleted() {
-            return "not_committed".equals(said.get("error_code")) && job.completes;
+            return "not_committed".equals(content.get("error_code")) && job.completes;
         }
     }
 
@@ -49,39 +49,39 @@ final class Ends {
         if (error instanceof JobStopped || error instanceof InterruptedException && outcome != null)
             return end(job, Map.of("outcome", outcome == null ? "canceled" : outcome), error, backoffs);
         if (!(error instanceof Failed failed)) return end(job, failure(codeOf(error), trace(error)), error, backoffs);
-        Map<String, Object> said = failure(failed.code(), failed.getMessage());
-        said.put("retryable", failed.retryable());
-        if (failed.delay() != null) said.put("delay_ms", ms(failed.delay()));
-        return end(job, said, error, backoffs);
+        Map<String, Object> content = failure(failed.code(), failed.getMessage());
+        content.put("retryable", failed.retryable());
+        if (failed.delay() != null) content.put("delay_ms", ms(failed.delay()));
+        return end(job, content, error, backoffs);
     }
 
-    static End end(Job<?> job, Map<String, Object> said, Throwable error, Map<String, Backoff> backoffs) {
-        Map<String, Object> all = new LinkedHashMap<>(said);
+    static End end(Job<?> job, Map<String, Object> content, Throwable error, Map<String, Backoff> backoffs) {
+        Map<String, Object> all = new LinkedHashMap<>(content);
         all.put("run", job.run);
         Backoff backoff = backoffs.get(job.kind());
-        if (backoff != null && "failed".equals(said.get("outcome"))) all.put("backoff", backoff.body());
-        return new End(job, said, Json.write(all).getBytes(StandardCharsets.UTF_8), error);
+        if (backoff != null && "failed".equals(content.get("outcome"))) all.put("backoff", backoff.body());
+        return new End(job, content, Json.write(all).getBytes(StandardCharsets.UTF_8), error);
     }
 
     static Map<String, Object> failure(String code, String message) {
-        Map<String, Object> said = new LinkedHashMap<>();
+        Map<String, Object> content = new LinkedHashMap<>();
         String shown = text(code, CODE_CHARS_MAX);
-        said.put("outcome", "failed");
-        said.put("error_code", shown.isEmpty() ? "failed" : shown);
-        said.put("message", text(message, MESSAGE_CHARS_MAX));
-        return said;
+        content.put("outcome", "failed");
+        content.put("error_code", shown.isEmpty() ? "failed" : shown);
+        content.put("message", text(message, MESSAGE_CHARS_MAX));
+        return content;
     }
 
     /** Logs an end if it is a failure. The log contains the stack trace of an error that is no {@link Failed}; that of a `Failed` at level DEBUG. */
     static void log(End end) {
         Job<?> job = end.job;
-        if (!"failed".equals(end.said.get("outcome"))) return;
-        boolean isPermanent = job.attempt() >= job.maxAttempts() || Boolean.FALSE.equals(end.said.get("retryable"));
+        if (!"failed".equals(end.content.get("outcome"))) return;
+        boolean isPermanent = job.attempt() >= job.maxAttempts() || Boolean.FALSE.equals(end.content.get("retryable"));
         String then = job.reason == Job.Reason.LOST ? "this is not reported, because the worker has lost the job"
             : job.reason != null && job.reason.outcome != null ? "no attempt follows, because a stop was requested"
             : isPermanent ? "no attempt follows" : "another attempt follows";
-        boolean isExpected = end.error == null || end.error instanceof Failed || NOT_TAKEN.equals(end.said.get("error_code"));
-        String why = isExpected ? end.said.get("error_code") + ": " + end.said.get("message") : described(end.error);
+        boolean isExpected = end.error == null || end.error instanceof Failed || NOT_TAKEN.equals(end.content.get("error_code"));
+        String why = isExpected ? end.content.get("error_code") + ": " + end.content.get("message") : described(end.error);
         Throwable shown = isExpected && !LOG.isLoggable(Level.DEBUG) ? null : end.error;
         LOG.log(Level.WARNING, "job " + job.id() + " (" + job.kind() + "): attempt " + job.attempt() + " of " + job.maxAttempts() + " failed; " + then
             + ": " + text(why, LOGGED_CHARS_MAX), shown);

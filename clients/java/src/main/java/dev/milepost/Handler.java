@@ -11,7 +11,7 @@ public interface Handler<P> {
      * Runs a job.
      *
      * @return the result of the job, which the codec converts to JSON; can be {@code null}
-     * @throws Exception any exception fails the attempt; {@link Failed} with a code of its own, {@link Snooze} releases the job until later
+     * @throws Exception any exception fails the attempt; {@link Failed} with a dedicated code, {@link Snooze} releases the job until later
      */
     Object run(Job<P> job) throws Exception;
 }

@@ -20,8 +20,8 @@ final class Heartbeats {
     }
 
     /** Notes that the lease was renewed by a request that was sent at this time. */
-    void renewed(long askedAt) {
-        heldUntil = askedAt + worker.lease.toNanos();
+    void renewed(long sentAt) {
+        heldUntil = sentAt + worker.lease.toNanos();
     }
 
     /** Sends heartbeats until the worker is over. */
@@ -35,24 +35,24 @@ final class Heartbeats {
 
     /** Renews the lease. Returns how long to wait before the next heartbeat, in milliseconds. */
     private long beat(long holder) {
-        long askedAt = System.nanoTime();
+        long sentAt = System.nanoTime();
         long third = leaseMs / 3;
         try {
-            Duration left = Duration.ofNanos(Math.max(heldUntil - askedAt, 1_000_000));
-            for (Object stop : worker.tell(holder, "heartbeat", Transport.json(Map.of()), "stops", Waits.min(Duration.ofMillis(third), left)))
+            Duration left = Duration.ofNanos(Math.max(heldUntil - sentAt, 1_000_000));
+            for (Object stop : worker.post(holder, "heartbeat", Transport.json(Map.of()), "stops", Waits.min(Duration.ofMillis(third), left)))
                 stopRun(Answer.of(stop));
         } catch (RuntimeException error) { // The lease must be renewed after any error.
             LOG.log(Level.WARNING, error + "; the lease could not be renewed");
             if (Worker.isLost(error) || System.nanoTime() - heldUntil >= 0) worker.lose(holder, error.getMessage());
             return Math.min(Math.max(Waits.after(error, 0).toMillis(), leaseMs / 15), third);
         }
-        renewed(askedAt);
+        renewed(sentAt);
         return third;
     }
 
     private void stopRun(Map<?, ?> stop) {
         String run = Answer.part(stop, "job", String.class) + "." + Answer.part(stop, "token", Long.class) + ".";
         boolean isAbort = "abort".equals(Answer.part(stop, "verb", String.class));
-        worker.askToStop(run, isAbort ? Job.Reason.ABORT : Job.Reason.CANCEL);
+        worker.requestStop(run, isAbort ? Job.Reason.ABORT : Job.Reason.CANCEL);
     }
 }

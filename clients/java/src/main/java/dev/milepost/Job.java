@@ -44,7 +44,7 @@ public final class Job<P> {
     /** Whether the end is decided. */
     boolean ended;
     /** Whether the end is reported, or must not be. */
-    boolean told;
+    boolean reported;
     /** Whether an open transaction of another program holds the end. */
     boolean held;
     /** Whether the handler has returned. */
@@ -177,7 +177,7 @@ public final class Job<P> {
             check(); // A stop interrupts the request.
             throw error;
         }
-        worker.askToStop(this, Reason.LOST);
+        worker.requestStop(this, Reason.LOST);
         check();
     }
 

@@ -81,7 +81,7 @@ public record NewJob(
         if (id != null) throw new IllegalArgumentException("the HTTP API assigns the ids of jobs: use a key, or create the job in SQL");
         Map<String, Object> body = new LinkedHashMap<>();
         body.put("kind", kind);
-        body.put("payload", payload == null ? null : new Json.Text(Codecs.encode(codec, payload, "the payload")));
+        body.put("payload", new Json.Text(payload == null ? "{}" : Codecs.encode(codec, payload, "the payload")));
         body.put("key", key);
         body.put("queue", queue);
         body.put("priority", priority);

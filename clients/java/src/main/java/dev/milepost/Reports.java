@@ -39,7 +39,7 @@ final class Reports {
     }
 
     /** Reports ends until the worker is over. */
-    void tellEnds() throws InterruptedException {
+    void reportEnds() throws InterruptedException {
         while (true) {
             List<Ends.End> batch;
             synchronized (lock) {
@@ -52,7 +52,7 @@ final class Reports {
     }
 
     /** Reports held ends again, until their transactions have ended. A separate thread does this, so that they do not delay other ends. */
-    void tellHeld() throws InterruptedException {
+    void reportHeld() throws InterruptedException {
         Duration pause = HELD_PAUSE_MIN;
         while (!worker.over.await(pause.toMillis(), TimeUnit.MILLISECONDS)) {
             ArrayDeque<Ends.End> again;
@@ -79,14 +79,14 @@ final class Reports {
     }
 
     private void report(List<Ends.End> batch) {
-        List<Ends.End> waiting = tellUntilHeard(batch);
+        List<Ends.End> waiting = reportUntilAnswered(batch);
         synchronized (lock) {
             held.addAll(waiting);
             for (Ends.End end : batch) {
                 Job<?> job = end.job();
                 job.held = waiting.stream().anyMatch(one -> one.job() == job);
-                job.told = !job.held;
-                worker.letGo(job);
+                job.reported = !job.held;
+                worker.release(job);
             }
         }
     }
@@ -95,23 +95,23 @@ final class Reports {
      * Reports ends for up to the duration of a lease. After that the worker stops renewing its lease, so that it expires and the jobs are retried.
      * An end that the server rejects is reported as a failure. Returns the ends that an open transaction holds.
      */
-    private List<Ends.End> tellUntilHeard(List<Ends.End> batch) {
-        long giveUpAt = System.nanoTime() + worker.lease.toNanos();
+    private List<Ends.End> reportUntilAnswered(List<Ends.End> batch) {
+        long until = System.nanoTime() + worker.lease.toNanos();
         for (int failures = 0; ; failures++) {
             RuntimeException why;
             try {
-                return heard(batch, tell(batch, Math.max(Math.min(worker.lease.toNanos() / 3, giveUpAt - System.nanoTime()), 1_000_000)));
+                return answered(batch, send(batch, Math.max(Math.min(worker.lease.toNanos() / 3, until - System.nanoTime()), 1_000_000)));
             } catch (RuntimeException error) { // The ends must be reported after any error.
                 why = error;
             }
             if (isRejected(why) && batch.size() > 1) {
                 int half = batch.size() / 2;
-                List<Ends.End> waiting = new ArrayList<>(tellUntilHeard(batch.subList(0, half)));
-                waiting.addAll(tellUntilHeard(batch.subList(half, batch.size())));
+                List<Ends.End> waiting = new ArrayList<>(reportUntilAnswered(batch.subList(0, half)));
+                waiting.addAll(reportUntilAnswered(batch.subList(half, batch.size())));
                 return waiting;
             }
             if (isRejected(why)) batch = List.of(asRejected(batch.get(0), why));
-            long left = giveUpAt - System.nanoTime();
+            long left = until - System.nanoTime();
             if (left <= 0 || batch.stream().noneMatch(end -> worker.isHolder(end.job().holder))) {
                 LOG.log(Level.ERROR, "the ends of " + batch.size() + " runs could not be reported: " + why);
                 for (Ends.End end : batch) worker.lose(end.job().holder, "ends of runs could not be reported");
@@ -122,7 +122,7 @@ final class Reports {
         }
     }
 
-    private List<?> tell(List<Ends.End> batch, long limitNs) {
+    private List<?> send(List<Ends.End> batch, long limitNs) {
         if (batch.size() == 1 && batch.get(0).json().length > BYTES_MAX)
             throw new ProblemException(413, "body_too_large", "the end has more than " + BYTES_MAX + " bytes", null, Duration.ZERO);
         var body = new ByteArrayOutputStream();
@@ -132,13 +132,13 @@ final class Reports {
             body.writeBytes(batch.get(n).json());
         }
         body.writeBytes("]}".getBytes(StandardCharsets.UTF_8));
-        List<?> answers = worker.tell(batch.get(0).job().holder, "finish", body.toByteArray(), "runs", Duration.ofNanos(limitNs));
+        List<?> answers = worker.post(batch.get(0).job().holder, "finish", body.toByteArray(), "runs", Duration.ofNanos(limitNs));
         if (answers.size() != batch.size())
             throw new UnreachableException("the answer is not from Milepost: it answers " + answers.size() + " of " + batch.size() + " ends", null);
         return answers;
     }
 
-    private List<Ends.End> heard(List<Ends.End> batch, List<?> answers) {
+    private List<Ends.End> answered(List<Ends.End> batch, List<?> answers) {
         List<Ends.End> waiting = new ArrayList<>();
         for (int n = 0; n < batch.size(); n++) {
             Ends.End end = batch.get(n);

@@ -36,6 +36,12 @@ record Transport(HttpClient http, URI url, String token, Duration timeout) {
         return new Transport(other, url, token, timeout);
     }
 
+    /** Returns the address: the token is a secret. */
+    @Override
+    public String toString() {
+        return address();
+    }
+
     String address() {
         String port = url.getPort() < 0 ? "" : ":" + url.getPort();
         return url.getScheme() + "://" + url.getHost() + port + path();
@@ -76,19 +82,19 @@ record Transport(HttpClient http, URI url, String token, Duration timeout) {
         String text = new String(response.body(), StandardCharsets.UTF_8);
         Duration retryAfter = response.headers().firstValue("Retry-After").filter(value -> value.matches("[0-9]{1,9}"))
             .map(value -> Duration.ofSeconds(Long.parseLong(value))).orElse(Duration.ZERO);
-        Object said = null;
+        Object answer = null;
         boolean isJson = true;
         try {
-            said = response.statusCode() == NO_CONTENT ? null : Json.read(text);
+            answer = response.statusCode() == NO_CONTENT ? null : Json.read(text);
         } catch (Json.Malformed notJson) {
             isJson = false;
         }
         String detail = "the answer is not from Milepost: " + Answer.shown(text);
         if (response.statusCode() < ERRORS_FROM) {
-            if (isJson) return said;
-            throw new UnreachableException(detail, null); // A proxy's answer says nothing about the request.
+            if (isJson) return answer;
+            throw new UnreachableException(detail, null); // The answer of a proxy leaves the result of the request unknown.
         }
-        if (said instanceof Map<?, ?> problem && problem.get("code") instanceof String code && problem.get("detail") instanceof String words) {
+        if (answer instanceof Map<?, ?> problem && problem.get("code") instanceof String code && problem.get("detail") instanceof String words) {
             String at = problem.get("at") instanceof String place ? place : null;
             throw new ProblemException(response.statusCode(), code, words, at, retryAfter);
         }

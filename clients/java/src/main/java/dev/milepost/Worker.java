@@ -22,7 +22,7 @@ import java.util.concurrent.TimeUnit;
  */
 public final class Worker implements Runnable, AutoCloseable {
     /** Interval between queries for the jobs that the server has assigned to this worker. */
-    private static final Duration LOOK_EVERY = Duration.ofSeconds(30);
+    private static final Duration QUERY_EVERY = Duration.ofSeconds(30);
 
     private static final int CLAIM_MAX = 500; // Maximum number of jobs that the server returns for a claim.
     private static final int HELD_MAX = 2_000; // Maximum number of held ends that occupy no places.
@@ -46,7 +46,7 @@ public final class Worker implements Runnable, AutoCloseable {
     private volatile boolean stopping;
     private boolean begun;
     /** When to query the assigned jobs: immediately after a claim whose result is unknown. Used by the claiming thread only. */
-    private long lookAt = System.nanoTime();
+    private long queryAt = System.nanoTime();
 
     /** Jobs whose handler has not returned or whose end is not reported, by run. */
     private final Map<String, Job<?>> running = new LinkedHashMap<>();
@@ -116,12 +116,12 @@ public final class Worker implements Runnable, AutoCloseable {
             begun = true;
         }
         List<Thread> beside = List.of(
-            Threads.background("milepost-heartbeats", heartbeats::run), Threads.background("milepost-ends", reports::tellEnds),
-            Threads.background("milepost-held-ends", reports::tellHeld));
+            Threads.background("milepost-heartbeats", heartbeats::run), Threads.background("milepost-ends", reports::reportEnds),
+            Threads.background("milepost-held-ends", reports::reportHeld));
         boolean wasInterrupted = false;
         try {
             while (!stopping) {
-                goOn(id);
+                step(id);
                 wasInterrupted |= Thread.interrupted();
                 stopping |= wasInterrupted;
             }
@@ -165,7 +165,7 @@ public final class Worker implements Runnable, AutoCloseable {
     }
 
     /** Registers the worker, or claims jobs if it is registered. Waits after an error. */
-    private void goOn(Long holder) {
+    private void step(Long holder) {
         try {
             if (holder == null) register();
             else claim(holder);
@@ -176,7 +176,7 @@ public final class Worker implements Runnable, AutoCloseable {
                 return;
             }
             if (Thread.currentThread().isInterrupted()) return;
-            lookAt = System.nanoTime();
+            queryAt = System.nanoTime();
             LOG.log(Level.WARNING, error.getMessage() + "; trying again");
             pause(Waits.max(Waits.after(error, 0), Duration.ofSeconds(1)));
         }
@@ -188,9 +188,9 @@ public final class Worker implements Runnable, AutoCloseable {
         body.put("lease_ms", lease.toMillis());
         body.put("slots", settings.concurrency);
         body.put("backoffs", settings.backoffBodies());
-        long askedAt = System.nanoTime();
+        long sentAt = System.nanoTime();
         long registered = Answer.part(Answer.of(client.ask("POST", "/v1/workers", body)), "id", Long.class);
-        heartbeats.renewed(askedAt);
+        heartbeats.renewed(sentAt);
         id = registered;
         LOG.log(Level.INFO, "worker " + settings.name + " is registered at " + client.address() + "; queues: " + String.join(", ", settings.queues)
             + "; kinds: " + String.join(", ", settings.handlers.keySet()));
@@ -201,7 +201,7 @@ public final class Worker implements Runnable, AutoCloseable {
         synchronized (lock) {
             if (!isHolder(holder)) return;
             id = null;
-            for (Job<?> job : running.values()) if (!job.ended) askToStop(job, Job.Reason.LOST);
+            for (Job<?> job : running.values()) if (!job.ended) requestStop(job, Job.Reason.LOST);
         }
         LOG.log(Level.ERROR, "the lease is lost: " + why + "; stopping the running jobs, which will be retried");
     }
@@ -222,12 +222,12 @@ public final class Worker implements Runnable, AutoCloseable {
             free = Math.min(free(), CLAIM_MAX);
         }
         if (free <= 0 || stopping) return;
-        List<?> claimed = System.nanoTime() - lookAt >= 0 ? adopt(holder, free) : List.of();
+        List<?> claimed = System.nanoTime() - queryAt >= 0 ? adopt(holder, free) : List.of();
         if (claimed.isEmpty()) {
             Map<String, Object> body = settings.serves();
             body.put("limit", free);
             body.put("wait_ms", settings.wait.toMillis());
-            claimed = tell(holder, "claim", Transport.json(body), "jobs", settings.wait.plus(ANSWER_MAX));
+            claimed = post(holder, "claim", Transport.json(body), "jobs", settings.wait.plus(ANSWER_MAX));
         }
         List<Job<?>> jobs = new ArrayList<>();
         for (Object one : claimed) jobs.add(new Job<>(this, holder, Answer.of(one)));
@@ -246,7 +246,7 @@ public final class Worker implements Runnable, AutoCloseable {
         }
         List<?> held = Answer.list(client.ask("GET", "/v1/workers/" + holder + "/jobs", null), "jobs");
         List<?> unknown = held.stream().filter(job -> !known.contains(Answer.part(Answer.of(job), "run", String.class))).toList();
-        lookAt = System.nanoTime() + (unknown.size() > free ? 0 : LOOK_EVERY.toNanos());
+        queryAt = System.nanoTime() + (unknown.size() > free ? 0 : QUERY_EVERY.toNanos());
         return unknown.subList(0, Math.min(free, unknown.size()));
     }
 
@@ -265,7 +265,7 @@ public final class Worker implements Runnable, AutoCloseable {
         if (end(end) && !end.isOfCompleted()) Ends.log(end);
         synchronized (lock) {
             job.returned = true;
-            letGo(job);
+            release(job);
         }
     }
 
@@ -296,7 +296,7 @@ public final class Worker implements Runnable, AutoCloseable {
         Ends.End end = Ends.end(job, outcome == null ? late : Map.of("outcome", outcome), null, backoffs);
         // In this order: the handler's reaction to the stop request must not be reported first.
         boolean isDecided = end(end);
-        askToStop(job, Job.Reason.TIMEOUT);
+        requestStop(job, Job.Reason.TIMEOUT);
         if (isDecided) Ends.log(end);
     }
 
@@ -306,15 +306,15 @@ public final class Worker implements Runnable, AutoCloseable {
             Job<?> job = end.job();
             if (job.ended) return false;
             job.ended = true;
-            if (job.reason == Job.Reason.LOST) job.told = true;
+            if (job.reason == Job.Reason.LOST) job.reported = true;
             else reports.add(end);
             return true;
         }
     }
 
     /** Frees the place of a job that has ended, for a caller that holds the lock. */
-    void letGo(Job<?> job) {
-        if (job.returned && job.told) {
+    void release(Job<?> job) {
+        if (job.returned && job.reported) {
             running.remove(job.run);
             apart.remove(job.run);
         } else if (job.returned && job.held) apart.add(job.run);
@@ -322,7 +322,7 @@ public final class Worker implements Runnable, AutoCloseable {
     }
 
     /** Marks a job as to be stopped, and interrupts its handler. */
-    void askToStop(Job<?> job, Job.Reason reason) {
+    void requestStop(Job<?> job, Job.Reason reason) {
         synchronized (lock) {
             if (job.reason != Job.Reason.LOST) job.reason = reason;
             if (job.thread != null) job.thread.interrupt();
@@ -350,20 +350,20 @@ public final class Worker implements Runnable, AutoCloseable {
     }
 
     /** Sends a request for a registration, and returns the list {@code answers} of the response. */
-    List<?> tell(long holder, String verb, byte[] body, String answers, Duration limit) {
+    List<?> post(long holder, String verb, byte[] body, String answers, Duration limit) {
         return Answer.list(client.askWithin(limit, "POST", "/v1/workers/" + holder + "/" + verb, body), answers);
     }
 
     /** Reports progress or a checkpoint. Returns whether the server has stored it. */
-    boolean reportRun(Job<?> job, Map<String, ?> said) {
-        Object answer = client.ask("POST", "/v1/workers/" + job.holder + "/report", Map.of("runs", List.of(said)), TRIES);
+    boolean reportRun(Job<?> job, Map<String, ?> report) {
+        Object answer = client.ask("POST", "/v1/workers/" + job.holder + "/report", Map.of("runs", List.of(report)), TRIES);
         return Answer.list(answer, "accepted").equals(List.of(true));
     }
 
     /** Asks the runs of a job's claim to stop. {@code run}: the beginning of their identifiers. */
-    void askToStop(String run, Job.Reason reason) {
+    void requestStop(String run, Job.Reason reason) {
         synchronized (lock) {
-            for (Job<?> job : running.values()) if (job.run.startsWith(run)) askToStop(job, reason);
+            for (Job<?> job : running.values()) if (job.run.startsWith(run)) requestStop(job, reason);
         }
     }
 

@@ -152,8 +152,8 @@ final class IllServer implements AutoCloseable {
         Fault fault = met != null ? met : refuses.apply(jobs);
         if (fault != null || jobs.stream().noneMatch(holds::contains)) return fault;
         List<?> free = ends.stream().filter(end -> !holds.contains(job(end))).toList();
-        String told = free.isEmpty() ? "{\"runs\":[]}" : passOn(exchange, Json.write(Map.of("runs", free)).getBytes(StandardCharsets.UTF_8)).body();
-        var answers = ((List<?>) ((Map<?, ?>) Json.read(told)).get("runs")).iterator();
+        String reported = free.isEmpty() ? "{\"runs\":[]}" : passOn(exchange, Json.write(Map.of("runs", free)).getBytes(StandardCharsets.UTF_8)).body();
+        var answers = ((List<?>) ((Map<?, ?>) Json.read(reported)).get("runs")).iterator();
         return answer(200, Json.write(Map.of("runs", jobs.stream().map(job -> holds.contains(job) ? "held" : answers.next()).toList())));
     }
 

@@ -74,7 +74,7 @@ class IllTest extends Workplace {
     }
 
     @Test
-    void the_log_says_why_an_end_was_ignored() throws Exception {
+    void the_log_contains_why_an_end_was_ignored() throws Exception {
         List<LogRecord> records = logged();
         var fenced = IllServer.answer(200, "{\"runs\": [\"fenced\"]}");
         work(job -> {
@@ -281,7 +281,7 @@ class IllTest extends Workplace {
     }
 
     @Test
-    void a_worker_that_may_not_register_says_so() {
+    void a_worker_that_may_not_register_throws_the_problem() {
         ill.meets("POST", "/v1/workers", IllServer.status(503), IllServer.status(401));
         Worker worker = Worker.builder(client).queues(queue).handle("k", Object.class, job -> null).build();
         assertEquals(401, assertThrows(ProblemException.class, worker::run).status());

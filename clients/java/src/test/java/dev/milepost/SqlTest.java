@@ -246,7 +246,7 @@ class SqlTest extends Workplace {
     }
 
     @Test
-    void a_deadlock_and_a_serialization_failure_say_that_the_transaction_can_be_repeated() throws Exception {
+    void a_serialization_failure_asks_to_repeat_the_transaction() throws Exception {
         Connection one = connect();
         Connection other = connect();
         one.setTransactionIsolation(Connection.TRANSACTION_REPEATABLE_READ);
@@ -259,7 +259,7 @@ class SqlTest extends Workplace {
     }
 
     @Test
-    void a_database_without_milepost_says_so() throws Exception {
+    void a_database_without_milepost_is_recognized() throws Exception {
         Connection connection = connect();
         String other = "java_" + name.replace("-", "_");
         connection.setAutoCommit(true);
