@@ -83,6 +83,13 @@ public class StoreException extends MilepostException {
         }
     }
 
+    /** The account has no right to call the function. Grant it the role that the call needs: {@code milepost_app} or {@code milepost_worker}. */
+    public static final class NotPermitted extends StoreException {
+        NotPermitted(Fault fault) {
+            super(fault);
+        }
+    }
+
     /** The job no longer runs with this run token: another attempt runs, or the job was stopped. Roll back. */
     public static final class Fenced extends StoreException {
         Fenced(String message) {
@@ -114,6 +121,7 @@ public class StoreException extends MilepostException {
             case "MP016", "MP017" -> new EventConflict(fault);
             case "MP019" -> "missing".equals(firstWord(fault.detail)) ? new NotFound(fault) : new WrongState(fault);
             case "40001", "40P01" -> new RepeatTransaction(fault);
+            case "42501" -> new NotPermitted(new Fault(message + "; grant the account milepost_app or milepost_worker", state, fault.detail, cause));
             case "3F000", "42883" -> new NotInstalled(new Fault(message + "; run `milepost migrate`", state, fault.detail, cause));
             case "23505" -> isOfJob(cause) ? new DuplicateId(fault) : new StoreException(fault);
             default -> new StoreException(fault);

@@ -174,14 +174,12 @@ class SqlTest extends Workplace {
         connection.commit();
         Files.writeString(folder.resolve("milepost.toml"), """
             store = "%s"
-            team = "%s"
-            [bulk.%s]
+            [bulk."%s"]
             queue = "%s"
             source = "select id from %s where id > :cursor order by id limit :limit"
             key = ["id"]
             apply = "update %s t set done = :word from chunk where t.id = chunk.id"
-            """.formatted(System.getenv("MILEPOST_STORE"), bulk.replace("_", ""), bulk, queue, bulk, bulk).replace("[bulk.", "[bulk.\"").replace(bulk + "]", bulk + "\"]")
-            .replace("team = \"" + bulk.replace("_", "") + "\"\n", ""));
+            """.formatted(System.getenv("MILEPOST_STORE"), bulk, queue, bulk, bulk));
         String program = Optional.ofNullable(System.getenv("MILEPOST_PROGRAM")).orElse("milepost");
         Process worker = new ProcessBuilder(program, "work").directory(folder.toFile()).redirectErrorStream(true).redirectOutput(folder.resolve("log").toFile()).start();
         atTheEnd(worker::destroy);
@@ -197,6 +195,7 @@ class SqlTest extends Workplace {
             }
         });
         assertEquals(new Created(run, true), MILEPOST.startBulk(connection, NewBulkRun.of(bulk, Map.of("word", "yes")).key(name)));
+        assertEquals(new Created(run, true), healthy.startBulk(NewBulkRun.of(bulk, Map.of("word", "yes")).key(name)));
         connection.commit();
         ended(run);
         try (var statement = connection.createStatement(); var rows = statement.executeQuery("select count(*) from " + bulk + " where done = 'yes'")) {
@@ -275,6 +274,16 @@ class SqlTest extends Workplace {
             var missing = assertThrows(StoreException.NotInstalled.class, () -> MILEPOST.enqueue(empty, job("a")));
             assertTrue(missing.getMessage().endsWith("; run `milepost migrate`"), missing.getMessage());
         }
+    }
+
+    @Test
+    void an_account_without_a_role_gets_an_error_with_the_roles() throws Exception {
+        Connection connection = connect();
+        try (var statement = connection.createStatement()) {
+            statement.execute("set local role pg_monitor");
+        }
+        var refused = refused(StoreException.NotPermitted.class, "42501", connection, () -> MILEPOST.enqueue(connection, job("a")));
+        assertEquals("permission denied for schema milepost; grant the account milepost_app or milepost_worker", refused.getMessage());
     }
 
     @Test
