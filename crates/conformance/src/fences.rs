@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use milepost_core::finish::{End, Finish, Finished};
+use milepost_core::finish::{End, Failure, Finish, Finished};
 use milepost_core::ident::Run;
 use milepost_core::port::{Operated, Operation};
 use milepost_core::state::JobState;
@@ -49,7 +49,8 @@ pub async fn a_stale_token_changes_nothing_in_any_write(scene: Scene) {
 }
 
 pub async fn an_end_told_twice_is_known_to_be_the_same(scene: Scene) {
-    for end in every_end() {
+    let unstorable = Failure { code: "a\0b".to_owned(), message: "a\0b".to_owned() };
+    for end in every_end().into_iter().chain([End::Fail { failure: unstorable }]) {
         let job = scene.running(Scene::job()).await;
         assert_eq!(scene.finish(&job, end.clone()).await, Finished::Accepted, "{end:?}");
         assert_eq!(scene.finish(&job, end.clone()).await, Finished::Repeated, "{end:?}");

@@ -6,6 +6,7 @@ use crate::batch::RESULT_BYTES_MAX;
 use crate::ident::{Run, WorkerId};
 use crate::job::PAYLOAD_BYTES_MAX;
 use crate::json::check_text;
+use crate::text::without_nul;
 use crate::transition::Verb;
 
 /// The error code of an attempt whose result cannot be stored.
@@ -87,12 +88,12 @@ impl End {
         }
     }
 
-    /// Returns the code of the failure that it reports. If a stop was requested, the history has the verb of the stop with this code, by which a
-    /// repeated report is recognized.
+    /// Returns the code of the failure that it reports, as it is stored. If a stop was requested, the history has the verb of the stop with this
+    /// code, by which a repeated report is recognized.
     #[must_use]
-    pub fn failure_code(&self) -> Option<&str> {
+    pub fn failure_code(&self) -> Option<String> {
         match self {
-            Self::Retry { failure, .. } | Self::Fail { failure } => Some(&failure.code),
+            Self::Retry { failure, .. } | Self::Fail { failure } => Some(without_nul(&failure.code)),
             Self::Succeed { .. } | Self::Yield { .. } | Self::Cancel | Self::Abort => None,
         }
     }

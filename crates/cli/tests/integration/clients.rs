@@ -44,7 +44,11 @@ fn the_client_for_java_passes_its_tests(place: Place) {
     let (_server, url) = serve(&place);
     let target = tempfile::tempdir().unwrap();
     let mut tests = java_build(target.path());
-    tests.arg("test").env("MILEPOST_URL", url).env("MILEPOST_PROGRAM", env!("CARGO_BIN_EXE_milepost")).env_remove("MILEPOST_STORE");
+    tests
+        .arg("test")
+        .env("MILEPOST_URL", url)
+        .env("MILEPOST_PROGRAM", env!("CARGO_BIN_EXE_milepost"))
+        .env_remove("MILEPOST_STORE");
     let is_postgres = place.database.is_some();
     if is_postgres {
         tests.env("MILEPOST_STORE", &place.store);

@@ -221,8 +221,7 @@ fn follow(name: &str) {
     let within = if text.contains("ten minutes") { LONG_TUTORIAL_MAX } else { TUTORIAL_MAX };
     let jars = text.contains("milepost-java").then(|| tempfile::tempdir().unwrap());
     let class_path = jars.as_ref().map(|jars| clients::java_class_path(jars.path()));
-    let mut shell =
-        Shell::start(folder.path(), &address, database.as_ref(), class_path.as_deref(), within);
+    let mut shell = Shell::start(folder.path(), &address, database.as_ref(), class_path.as_deref(), within);
     if installs_libraries {
         std::os::unix::fs::symlink(clients::node_of_libraries(), folder.path().join(".programs/node"))
             .unwrap();

@@ -79,7 +79,7 @@ async fn tell_apart(
     };
     let open: Vec<&Finish> = finishes.iter().filter(|finish| !is_accepted(finish.run)).collect();
     let (jobs, tokens) = runs(&open);
-    let codes: Vec<Option<&str>> = open.iter().map(|finish| finish.end.failure_code()).collect();
+    let codes: Vec<Option<String>> = open.iter().map(|finish| finish.end.failure_code()).collect();
     // Neither a repeated nor a fenced end is reported from a commit that a failover undoes.
     confirm_replication(session).await?;
     let query = sqlx::query(sql!("ended_runs")).bind(jobs).bind(tokens).bind(verbs(&open)).bind(codes);
