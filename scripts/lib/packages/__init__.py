@@ -1,0 +1,1 @@
+"""Builders of the packages of a release (scripts/package)."""

@@ -1,0 +1,1 @@
+"""Tests of what a release contains (scripts/package-test)."""
