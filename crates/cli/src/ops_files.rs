@@ -59,12 +59,12 @@ fn what_ops_starts_is_a_command_line_of_this_version() {
     let pods = pods();
     let orchestrated = pods.iter().flat_map(containers).map(|container| texts(&container["args"]));
     let lines: Vec<_> = composed.chain(orchestrated).chain([of_the_service()]).collect();
-    assert_eq!(lines.len(), 2 + 3 + 1, "{lines:?}");
+    assert_eq!(lines.len(), 2 + 4 + 1, "{lines:?}");
     let servers = lines
         .iter()
         .filter(|line| matches!(parsed(line).command, Command::Daemon(DaemonCommand::Serve(_))))
         .count();
-    assert_eq!(servers, 1 + 2 + 1, "{lines:?}");
+    assert_eq!(servers, 1 + 3 + 1, "{lines:?}");
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn pods_that_serve_are_asked_by_a_name_that_no_configuration_refuses() {
     let pods = pods();
     let serving: Vec<_> =
         pods.iter().flat_map(containers).filter(|container| container.get("ports").is_some()).collect();
-    assert_eq!(serving.len(), 2);
+    assert_eq!(serving.len(), 3);
     for container in serving {
         for probe in ["livenessProbe", "readinessProbe"] {
             let headers = &container[probe]["httpGet"]["httpHeaders"];

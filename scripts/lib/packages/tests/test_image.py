@@ -72,15 +72,6 @@ class Image(unittest.TestCase):
             self.assertTrue(self.is_healthy(volume))
         self.assertFalse(self.is_healthy(volume), "the health check fails if nothing serves")
 
-    def test_the_health_check_passes_with_tls(self) -> None:
-        volume = self.volume()
-        key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "1", "-subj", "/CN=jobs.example.org"]
-        run("openssl", "req", "-x509", *key, "-keyout", volume / "tls.key", "-out", volume / "tls.crt")
-        os.chown(volume / "tls.key", 10001, 10001)
-        tls = ["--tls-cert", "tls.crt", "--tls-key", "tls.key"]
-        with support.running(*self.in_container(volume, *self.config["Entrypoint"], "serve", *tls)):
-            support.wait(lambda: self.is_healthy(volume), "the health check passes")
-
     def test_it_writes_nothing_outside_its_volume(self) -> None:
         volume = self.volume()
         run(*self.in_container(volume, "/bin/sh", "-c", "echo 1 >file && test -s file"))
