@@ -88,8 +88,17 @@ def runs_a_job(milepost: Arguments, environment: Mapping[str, str], folder: Path
         worker.send_signal(signal.SIGTERM)
         printed, _ = worker.communicate(timeout=60)
     assert worker.returncode == 0, printed
-    remains = subprocess.run(["pgrep", "--full", f"{project}"], capture_output=True, text=True).stdout
-    assert not remains, f"processes of {project} still run: {remains}"
+    assert not processes_in(project), f"processes in {project} still run: {processes_in(project)}"
+
+
+def processes_in(folder: Path) -> list[str]:
+    """Returns the ids of processes whose working folder this is."""
+    found = []
+    for link in Path("/proc").glob("[0-9]*/cwd"):
+        with contextlib.suppress(OSError):
+            if link.readlink() == folder:
+                found.append(link.parent.name)
+    return found
 
 
 def passes_the_demo(milepost: Arguments, environment: Mapping[str, str], folder: Path) -> None:
