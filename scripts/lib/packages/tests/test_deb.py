@@ -1,6 +1,7 @@
 """The Debian package, installed with dpkg in a minimal Debian."""
 
 import os
+import shlex
 import unittest
 from pathlib import Path
 
@@ -48,8 +49,7 @@ class Debian(unittest.TestCase):
         settings = dict(line.split("=", 1) for line in unit.splitlines() if "=" in line)
         self.assertEqual(settings["User"], "milepost")
         port = support.free_port()
-        lines = (self.root.path / "etc/milepost/environment").read_text().splitlines()
-        variables = [line for line in lines if "=" in line and not line.startswith("#")] + settings["Environment"].split()
+        variables = shlex.split((self.root.path / "etc/milepost/environment").read_text(), comments=True) + settings["Environment"].split()
         account = ["setpriv", f"--reuid={settings['User']}", f"--regid={settings['Group']}", "--init-groups", "env", "-C", settings["WorkingDirectory"], *variables, f"MILEPOST_LISTEN=127.0.0.1:{port}"]
         with support.running(*self.root.command(*account, *settings["ExecStart"].split()), env=os.environ | {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}):
             support.wait(lambda: support.answers(f"http://127.0.0.1:{port}/readyz") == 200, "the service is ready")

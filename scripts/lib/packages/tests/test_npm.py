@@ -71,39 +71,42 @@ def registry() -> Iterator[dict[str, str]]:
 
 
 class Npm(unittest.TestCase):
+    environment: dict[str, str]
+    folder: Path
+    """An empty folder in which the package was installed."""
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.environment = cls.enterClassContext(registry())
+        cls.folder = support.new_folder()
+        run("npm", "install", "@milepost/cli", cwd=cls.folder, env=cls.environment)
+
+    def test_npm_installs_the_program_of_this_platform_only(self) -> None:
+        installed = {path.name for path in (self.folder / "node_modules/@milepost").iterdir()}
+        self.assertEqual(installed, {"cli", "cli-linux-x64"})
+
     def test_an_installed_package_runs_jobs(self) -> None:
-        with registry() as environment:
-            folder = support.new_folder()
-            run("npm", "install", "@milepost/cli", cwd=folder, env=environment)
-            support.runs_a_job([folder / "node_modules/.bin/milepost"], environment)
-            installed = {path.name for path in (folder / "node_modules/@milepost").iterdir()}
-        self.assertEqual(installed, {"cli", "cli-linux-x64"}, "npm installs the program of this platform only")
+        support.runs_a_job([self.folder / "node_modules/.bin/milepost"], self.environment)
 
     def test_npx_runs_the_demo_without_an_installation(self) -> None:
-        with registry() as environment:
-            support.passes_the_demo(["npx", "--yes", "@milepost/cli"], environment, support.new_folder())
+        support.passes_the_demo(["npx", "--yes", "@milepost/cli"], self.environment, support.new_folder())
 
     def test_a_global_installation_has_completions_and_manual_pages(self) -> None:
-        with registry() as environment:
-            prefix = support.new_folder()
-            run("npm", "install", "--global", "--prefix", prefix, "@milepost/cli", env=environment)
-            support.has_manual_pages(prefix / "share/man/man1")
-            share = prefix / "lib/node_modules/@milepost/cli/share"
-            support.completes({
-                "bash": share / "bash-completion/completions/milepost",
-                "zsh": share / "zsh/site-functions/_milepost",
-                "fish": share / "fish/vendor_completions.d/milepost.fish",
-            })
+        prefix = support.new_folder()
+        run("npm", "install", "--global", "--prefix", prefix, "@milepost/cli", env=self.environment)
+        support.has_manual_pages(prefix / "share/man/man1")
+        share = prefix / "lib/node_modules/@milepost/cli/share"
+        support.completes({
+            "bash": share / "bash-completion/completions/milepost",
+            "zsh": share / "zsh/site-functions/_milepost",
+            "fish": share / "fish/vendor_completions.d/milepost.fish",
+        })
 
     def test_the_exit_status_is_that_of_the_program(self) -> None:
-        with registry() as environment:
-            folder = support.new_folder()
-            run("npm", "install", "@milepost/cli", cwd=folder, env=environment)
-            run(folder / "node_modules/.bin/milepost", "no-such-command", env=environment, status=2)
+        run(self.folder / "node_modules/.bin/milepost", "no-such-command", env=self.environment, status=2)
 
     def test_a_missing_program_is_explained(self) -> None:
-        with registry() as environment:
-            folder = support.new_folder()
-            run("npm", "install", "--omit=optional", "@milepost/cli", cwd=folder, env=environment)
-            printed = run(folder / "node_modules/.bin/milepost", "--version", env=environment, status=1)
+        folder = support.new_folder()
+        run("npm", "install", "--omit=optional", "@milepost/cli", cwd=folder, env=self.environment)
+        printed = run(folder / "node_modules/.bin/milepost", "--version", env=self.environment, status=1)
         self.assertIn("Install again without --omit=optional", printed)

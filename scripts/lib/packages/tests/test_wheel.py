@@ -18,13 +18,18 @@ def installed() -> Path:
 
 
 class Wheel(unittest.TestCase):
+    environment: Path
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.environment = installed()
+
     def test_an_installed_wheel_runs_jobs_and_the_demo(self) -> None:
-        environment = installed()
-        support.runs_a_job([environment / "bin/milepost"], EMPTY_ENVIRONMENT)
-        support.passes_the_demo([environment / "bin/milepost"], EMPTY_ENVIRONMENT, support.new_folder())
+        support.runs_a_job([self.environment / "bin/milepost"], EMPTY_ENVIRONMENT)
+        support.passes_the_demo([self.environment / "bin/milepost"], EMPTY_ENVIRONMENT, support.new_folder())
 
     def test_it_contains_completions_and_manual_pages(self) -> None:
-        share = installed() / "share"
+        share = self.environment / "share"
         support.has_manual_pages(share / "man/man1")
         support.completes({
             "bash": share / "bash-completion/completions/milepost",
