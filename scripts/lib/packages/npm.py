@@ -16,7 +16,7 @@ def build_platform(program: Program, contents: Contents, output: Path) -> None:
     manifest = common(name, f"The program of @milepost/cli for Linux on {program.machine}")
     # npm installs an optional dependency only where these match.
     manifest |= {"os": ["linux"], "cpu": [program.names.npm], "libc": ["glibc"], "preferUnplugged": True, "files": ["bin"]}
-    readme = f"# {name}\n\nThe program of [@milepost/cli](https://www.npmjs.com/package/@milepost/cli) for Linux on {program.machine}. Install that package.\n"
+    readme = f"# {name}\n\nThe program of `@milepost/cli` for Linux on {program.machine}. Install that package.\n"
     pack(output, manifest, {"bin/milepost": program.path.read_bytes(), "README.md": readme.encode()} | contents.licenses, ["bin/milepost"])
 
 
