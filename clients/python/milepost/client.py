@@ -9,12 +9,13 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from datetime import datetime, timezone
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
+from .payloads import dumps
 
 IDLE_S = 30.0  # How long an idle connection is kept: the server closes it after 60 s.
 RETRY_AFTER_MAX_S = 30.0  # The maximum wait that a server can request.
@@ -22,12 +23,19 @@ ENDED = ("succeeded", "failed", "aborted", "canceled", "skipped")  # States of j
 WAIT_PAUSE_MIN_S, WAIT_PAUSE_MAX_S = 0.1, 1.0  # Pauses between the requests of `Client.wait`.
 
 
-class Problem(Exception):
+class MilepostError(Exception):
+    """Base class of the errors that Milepost reports to its callers: `Problem`, `Unreachable`, and `SqlError` with its subclasses."""
+
+
+class Problem(MilepostError):
     """The server rejected the request. `code` is stable; `at` is the position in the request; `retry_after_s` is the requested wait."""
 
     def __init__(self, status: int, code: str, detail: str, at: str | None, retry_after_s: float = 0.0) -> None:
         super().__init__(f"{code}: {detail}" + (f" (at {at})" if at else ""))
         self.status, self.code, self.detail, self.at, self.retry_after_s = status, code, detail, at, retry_after_s
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Problem, (self.status, self.code, self.detail, self.at, self.retry_after_s)
 
     @property
     def passes(self) -> bool:
@@ -35,7 +43,7 @@ class Problem(Exception):
         return self.status in (408, 429) or self.status >= 500
 
 
-class Unreachable(Exception):
+class Unreachable(MilepostError):
     """The server did not answer. It may or may not have executed the request."""
 
     code, retry_after_s, passes = "unreachable", 0.0, True
@@ -83,8 +91,32 @@ class NewJob:
             rfc3339("start_at", self.start_at)
 
     def as_json(self) -> dict[str, Any]:
-        given = {name: value for name, value in asdict(self).items() if value is not None}
-        return given if self.start_at is None else {**given, "start_at": rfc3339("start_at", self.start_at)}
+        return _given(self, "start_at")
+
+
+@dataclass(frozen=True)
+class NewEvent:
+    """An event to be emitted, about the aggregate `aggregate_type` `aggregate_id`. `event_id`: with it, the call can be repeated. `aggregate_seq`: only
+    if the application assigns the sequences, with `gap_allowed` also with gaps."""
+
+    aggregate_type: str
+    aggregate_id: str
+    event_type: str
+    payload: Any = None
+    event_id: str | uuid.UUID | None = None
+    aggregate_seq: int | None = None
+    headers: Mapping[str, str] | None = None
+    gap_allowed: bool | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        return _given(self)
+
+
+def _given(request: NewJob | NewEvent, *times: str) -> dict[str, Any]:
+    """Returns the fields that have a value."""
+    values = {field.name: getattr(request, field.name) for field in fields(request)}
+    given = {name: value for name, value in values.items() if value is not None}
+    return {name: rfc3339(name, value) if name in times else value for name, value in given.items()}
 
 
 @dataclass(frozen=True)
@@ -99,8 +131,17 @@ class Created:
         return cls(part(answer, "id", str), part(answer, "duplicate", bool))
 
 
+@dataclass(frozen=True)
+class Emitted:
+    """An event in the log: its id, and its sequence in its aggregate. `duplicate`: it was there before."""
+
+    event_id: str
+    aggregate_seq: int
+    duplicate: bool
+
+
 class Client:
-    """A client of the server at `url`."""
+    """A client of the server at `url`. Its methods raise `Problem` if the server rejects a request, and `Unreachable` if it does not answer."""
 
     def __init__(self, url: str = "http://127.0.0.1:7070", token: str | None = None, timeout_s: float = 60.0) -> None:
         place = urlsplit(url)
@@ -110,6 +151,7 @@ class Client:
         self._headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {token}"} if token else {})}
         self._lock = threading.Lock()
         self._idle: list[tuple[http.client.HTTPConnection, float]] = []  # Idle connections, and since when they are idle.
+        self._closed = 0  # How often `close` was called.
 
     @property
     def address(self) -> str:
@@ -117,15 +159,20 @@ class Client:
         return f"{self._place.scheme}://{self._place.netloc.rpartition('@')[2]}{self._place.path}"
 
     def close(self) -> None:
-        """Closes the idle connections; the next request opens a new one."""
+        """Closes the idle connections, and those of requests in progress after their answers. The next request opens a new one."""
         with self._lock:
+            self._closed += 1
             while self._idle:
                 self._idle.pop()[0].close()
 
     def create(self, job: NewJob) -> Created:
         """Creates a job; returns when it is durable. Retries if necessary, with an `Idempotency-Key`, so that only one job is created."""
-        headers = {} if job.key else {"Idempotency-Key": str(uuid.uuid4())}
-        return Created.of(self.ask("POST", "/v1/jobs", job.as_json(), headers=headers, tries=4))
+        return self._create("/v1/jobs", job.as_json())
+
+    def _create(self, path: str, body: dict[str, Any]) -> Created:
+        given = {name: value for name, value in body.items() if value is not None}
+        headers = {} if "key" in given else {"Idempotency-Key": str(uuid.uuid4())}
+        return Created.of(self.ask("POST", path, given, headers=headers, tries=4))
 
     def create_many(self, jobs: Sequence[NewJob]) -> list[Created]:
         """Creates up to 5,000 jobs: all or none."""
@@ -141,9 +188,26 @@ class Client:
         or RFC 3339), `nominal_zone` the time zone of the tick's date. Retries if necessary, like `create`."""
         tick = None if nominal_at is None else rfc3339("nominal_at", nominal_at)
         given = {"dag": dag, "input": input, "key": key, "nominal_at": tick, "nominal_zone": nominal_zone}
-        body = {name: value for name, value in given.items() if value is not None}
-        headers = {} if key else {"Idempotency-Key": str(uuid.uuid4())}
-        return Created.of(self.ask("POST", "/v1/batches", body, headers=headers, tries=4))
+        return self._create("/v1/batches", given)
+
+    def start_bulk(
+        self, name: str, parameters: Any = None, *, key: str | None = None, start_at: str | datetime | None = None,
+        priority: int | None = None,
+    ) -> Created:
+        """Starts a run of a bulk job; returns when it is durable. `id` is the id of its job. Retries if necessary, like `create`."""
+        at = None if start_at is None else rfc3339("start_at", start_at)
+        given = {"name": name, "parameters": parameters, "key": key, "start_at": at, "priority": priority}
+        return self._create("/v1/bulk-runs", given)
+
+    def emit(self, event: NewEvent) -> Emitted:
+        """Emits an event; returns when it is durable. Retries if necessary, like `create`."""
+        return self.emit_many([event])[0]
+
+    def emit_many(self, events: Sequence[NewEvent]) -> list[Emitted]:
+        """Emits up to 1,000 events: all or none. Events of one aggregate are emitted in this order."""
+        body = {"events": [event.as_json() for event in events]}
+        answer = self.ask("POST", "/v1/events", body, headers={"Idempotency-Key": str(uuid.uuid4())}, tries=4)
+        return [Emitted(**emitted) for emitted in part(answer, "events", list)]
 
     def job(self, job_id: str) -> dict[str, Any]:
         """Returns a job with its payload, its result, and the reason why it is not running."""
@@ -152,6 +216,14 @@ class Client:
     def wait(self, job_id: str, timeout_s: float) -> dict[str, Any]:
         """Returns a job, like `job`, as soon as its state is `succeeded`, `failed`, `aborted`, `canceled` or `skipped`. Requests that may succeed
         later are repeated. Raises `TimeoutError` if the job has not ended within `timeout_s`."""
+        for step in self._wait_steps(job_id, timeout_s):
+            if isinstance(step, dict):
+                return step
+            time.sleep(step)
+        raise AssertionError("the steps end with the job")
+
+    def _wait_steps(self, job_id: str, timeout_s: float) -> Iterator[float | dict[str, Any]]:
+        """Yields the pauses of `wait`, in seconds, and at the end the job."""
         until, pause_s = time.monotonic() + timeout_s, WAIT_PAUSE_MIN_S
         while True:
             try_s = max(min(self._timeout_s, until - time.monotonic()), WAIT_PAUSE_MAX_S)
@@ -160,7 +232,8 @@ class Client:
                 view = self.ask("GET", f"/v1/jobs/{quote(job_id, safe='')}", timeout_s=try_s)
                 state = part(view, "state", str)
                 if state in ENDED:
-                    return dict(view)
+                    yield dict(view)
+                    return
                 last = f"its state is {state}"
             except (Unreachable, Problem) as error:
                 if not error.passes:
@@ -169,20 +242,25 @@ class Client:
             left = until - time.monotonic()
             if left <= 0:
                 raise TimeoutError(f"job {job_id} has not ended within {timeout_s} s: {last}") from cause
-            time.sleep(min(pause_s, left))
+            yield min(pause_s, left)
             pause_s = min(pause_s * 2, WAIT_PAUSE_MAX_S)
 
     def jobs(self, **only: str | datetime) -> Iterator[dict[str, Any]]:
         """Yields jobs, newest first. `only`: filters by state, kind, queue, key, error or payload, and by the times `created_from`,
         `created_before` and `failed_from`."""
         given = {name: rfc3339(name, value) for name, value in only.items()}
-        cursor: dict[str, str] = {}
         while True:
-            page = self.ask("GET", "/v1/jobs?" + urlencode({**given, **cursor}), tries=4)
+            page = self.ask("GET", "/v1/jobs?" + urlencode(given), tries=4)
             yield from page["items"]
             if "next_cursor" not in page:
                 return
-            cursor = {"cursor": page["next_cursor"]}
+            given["cursor"] = page["next_cursor"]
+
+    def cancel(self, job_id: str, reason: str | None = None, *, grace_ms: int | None = None) -> str:
+        """Cancels a job. Returns `canceled`, or `stop_requested` if the job runs: its handler is asked to stop, and loses the job after `grace_ms`
+        (10,000 by default)."""
+        given = {"reason": reason, "grace_ms": grace_ms}
+        return self.operate(job_id, "cancel", **{name: value for name, value in given.items() if value is not None})
 
     def operate(self, job_id: str, operation: str, **more: Any) -> str:
         """Performs an operation on a job (cancel, retry, snooze, …). Returns its state, or `stop_requested`."""
@@ -204,8 +282,8 @@ class Client:
         raise ValueError("`tries` must be at least 1")
 
     def _ask_once(self, method: str, path: str, body: Any, headers: dict[str, str], timeout_s: float) -> Any:
-        text = body if body is None or isinstance(body, bytes) else json.dumps(body, allow_nan=False).encode()
-        connection = self._connection(timeout_s)
+        text = body if body is None or isinstance(body, bytes) else dumps(body).encode()
+        connection, closed = self._connection(timeout_s), self._closed
         # The socket's timeout applies to each read: a slow, steady answer would never exceed it.
         limit, until = threading.Timer(min(timeout_s, threading.TIMEOUT_MAX), _cut, (connection,)), time.monotonic() + timeout_s
         limit.daemon = True
@@ -227,7 +305,10 @@ class Client:
         finally:
             limit.cancel()
         with self._lock:
-            self._idle.append((connection, time.monotonic()))
+            if closed == self._closed:
+                self._idle.append((connection, time.monotonic()))
+            else:
+                connection.close()
         retry_after = response.headers.get("Retry-After", "")
         retry_after_s = float(retry_after) if retry_after.isdecimal() else 0.0
         try:
