@@ -58,7 +58,9 @@ def log_failure(job: Job[Any], end: dict[str, Any] | None, error: BaseException 
     did not raise as `Failed`; that of a `Failed` only at level DEBUG."""
     if end is None or end["outcome"] != "failed":
         return
-    if job._reason == "lost":
+    if isinstance(error, Fenced):
+        then = "the job no longer belongs to this run"
+    elif job._reason == "lost":
         then = "this is not reported, because the worker has lost the job"
     elif job._reason in STOPPED:
         then = "no attempt follows, because a stop was requested"
@@ -66,7 +68,7 @@ def log_failure(job: Job[Any], end: dict[str, Any] | None, error: BaseException 
         then = "no attempt follows"
     else:
         then = "another attempt follows"
-    is_expected = error is None or isinstance(error, Failed)
+    is_expected = error is None or isinstance(error, (Failed, Fenced))
     why = f"{end['error_code']}: {end['message']}" if is_expected else _described(error)
     shown = None if is_expected and not log.isEnabledFor(logging.DEBUG) else error
     words = "job %s (%s): attempt %s of %s failed; %s: %s"

@@ -30,6 +30,7 @@ R_co = TypeVar("R_co", covariant=True)
 
 Sync = Connection | Session | scoped_session[Any]
 Async = AsyncConnection | AsyncSession | async_scoped_session[Any]
+ASYNC = (AsyncConnection, AsyncSession, async_scoped_session)
 
 
 class _Function(Protocol[P, R_co]):
@@ -46,7 +47,7 @@ def _function(make: Callable[P, sql.Call[R]]) -> _Function[P, R]:
     @functools.wraps(make)
     def run(connection: Any, /, *given: P.args, **named: P.kwargs) -> Any:
         call = make(*given, **named)
-        return _run_async(connection, call) if isinstance(connection, Async) else _run(connection, call)
+        return _run_async(connection, call) if isinstance(connection, ASYNC) else _run(connection, call)
 
     return cast(_Function[P, R], run)
 
