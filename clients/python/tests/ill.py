@@ -18,6 +18,7 @@ class IllServer:
 
     def __init__(self, url, fault=lambda method, path: None):
         self.fault, self.asked, self.drops_idle = fault, [], False
+        self.delays = lambda path: None  # Returns when the answer to a request may be sent.
         # `refuses` returns the fault of a report of the ends of these jobs. `held` contains the jobs whose ends an open transaction holds.
         self.refuses, self.held = (lambda jobs: None), set()
         self.finished = []  # The jobs of each report.
@@ -81,6 +82,7 @@ class IllServer:
             answer = other[0] if other else json.dumps({"code": "ill", "detail": f"answered with {status}"}).encode()
         else:
             status, headers, answer = self._pass_on(request, body)
+            self.delays(request.path)
             if fault is DENY:
                 status, answer = 503, b'{"code": "store_unavailable", "detail": "the result of the commit is unknown"}'
         self.asked.append((request.command, request.path, "lost" if fault is LOSE else status, dict(request.headers)))

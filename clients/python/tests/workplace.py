@@ -10,12 +10,13 @@ import uuid
 from milepost import Client, NewJob, Worker
 
 URL = os.environ["MILEPOST_URL"]
+LIMIT_S = float(os.environ.get("MILEPOST_TEST_LIMIT_S", "120"))  # How long a test waits for a state.
 
 # Tests that hang print where they wait.
 faulthandler.dump_traceback_later(540, exit=True)
 
 
-def until(what, ask, seconds=120.0):
+def until(what, ask, seconds=LIMIT_S):
     began = time.monotonic()
     while True:
         answer = ask()
