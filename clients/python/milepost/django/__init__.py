@@ -10,6 +10,7 @@ connection, so that `transaction.on_commit` is not needed:
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import multiprocessing
 from collections.abc import Callable, Coroutine
@@ -101,12 +102,14 @@ def client() -> Client:
     return Client(given.url, given.token)
 
 
-def worker(**options: Any) -> Worker:
-    """Returns a worker of all registered handlers. `options` replace settings: `url`, `queues`, `concurrency`, `processes`, `lease_s`."""
+def run_worker(*, handle_signals: bool = True, **options: Any) -> None:
+    """Runs a worker of all registered handlers, until SIGINT or SIGTERM if `handle_signals`. `options` replace settings: `url`, `queues`,
+    `concurrency`, `processes`, `lease_s`. Raises `Problem` if the server rejects the worker."""
     given = {**vars(Settings.read()), **{name: value for name, value in options.items() if value is not None}}
     names = ("queues", "concurrency", "processes", "lease_s")
     served = {kind: _InWorker(one) for kind, one in handlers.items()}
-    return Worker(Client(given["url"], given["worker_token"]), served, initializer=_set_up, **{name: given[name] for name in names})
+    with contextlib.closing(Client(given["url"], given["worker_token"])) as client:
+        Worker(client, served, initializer=_set_up, **{name: given[name] for name in names}).run(handle_signals)
 
 
 @dataclass(frozen=True)

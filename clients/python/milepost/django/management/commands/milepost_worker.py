@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from milepost.client import Problem
-from milepost.django import handlers, worker
+from milepost.django import handlers, run_worker
 
 
 class Command(BaseCommand):
@@ -28,6 +28,6 @@ class Command(BaseCommand):
             logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
         names = ("url", "queues", "concurrency", "processes", "lease_s")
         try:
-            worker(**{name: options[name] for name in names}).run(handle_signals=True)
+            run_worker(**{name: options[name] for name in names})
         except Problem as problem:
             raise CommandError(f"the server rejects the worker: {problem}") from problem
