@@ -152,6 +152,7 @@ class Client:
         self._lock = threading.Lock()
         self._idle: list[tuple[http.client.HTTPConnection, float]] = []  # Idle connections, and since when they are idle.
         self._closed = 0  # How often `close` was called.
+        self._in_use: dict[int | None, http.client.HTTPConnection] = {}  # Connections by the thread that uses them.
 
     @property
     def address(self) -> str:
@@ -164,6 +165,11 @@ class Client:
             self._closed += 1
             while self._idle:
                 self._idle.pop()[0].close()
+
+    def _interrupt(self, thread: threading.Thread) -> None:
+        """Closes the connection of a thread's request, which then raises `Unreachable`."""
+        if (connection := self._in_use.get(thread.ident)) is not None:
+            _cut(connection)
 
     def create(self, job: NewJob) -> Created:
         """Creates a job; returns when it is durable. Retries if necessary, with an `Idempotency-Key`, so that only one job is created."""
@@ -288,6 +294,7 @@ class Client:
         limit, until = threading.Timer(min(timeout_s, threading.TIMEOUT_MAX), _cut, (connection,)), time.monotonic() + timeout_s
         limit.daemon = True
         limit.start()
+        self._in_use[threading.get_ident()] = connection
         try:
             sent = _send(connection, method, self._place.path.rstrip("/") + path, text, {**self._headers, **headers})
             response = connection.getresponse()
@@ -304,6 +311,7 @@ class Client:
             raise
         finally:
             limit.cancel()
+            self._in_use.pop(threading.get_ident(), None)
         with self._lock:
             if closed == self._closed:
                 self._idle.append((connection, time.monotonic()))

@@ -25,7 +25,7 @@ ENDS_MAX, ENDS_BYTES_MAX = 500, 8 << 20  # Limits of a request that reports ends
 HELD_MAX = 2_000  # Maximum number of held ends that occupy no places.
 HELD_PAUSE_MIN_S, HELD_PAUSE_MAX_S = 0.1, 1.0  # Pauses between reports of held ends.
 STOP_PAUSE_S = 0.02  # Interval between checks whether `stop` was called.
-LAST_CLAIM_S = 0.2  # How long a claim may take that the server had begun when the worker was deregistered.
+LAST_CLAIM_S = 0.1  # How long the server may continue a claim whose connection is closed.
 
 CLAIMED = (
     "id", "kind", "queue", "payload", "checkpoint", "attempt", "max_attempts", "timeout_ms", "group", "batch", "run", "run_token", "traceparent",
@@ -112,11 +112,14 @@ class Worker:
             self._error = error
 
     def _leave(self, holder: int, claims: threading.Thread) -> None:
-        """Deregisters the worker, so that it gets no further jobs, and hands back jobs that were claimed in the meantime."""
+        """Ends the pending claim, hands back what it has claimed, and deregisters the worker. In this order, because jobs of a deregistered
+        worker count as lost."""
+        self._client._interrupt(claims)
+        time.sleep(LAST_CLAIM_S)
         with contextlib.suppress(Unreachable, Problem):
+            self._hand_back(holder, part(self._client.ask("GET", f"/v1/workers/{holder}/jobs", tries=3, timeout_s=5.0), "jobs", list))
             self._client.ask("DELETE", f"/v1/workers/{holder}", tries=3, timeout_s=5.0)
-            claims.join(LAST_CLAIM_S)
-            self._hand_back(holder, part(self._client.ask("GET", f"/v1/workers/{holder}/jobs", timeout_s=5.0), "jobs", list))
+        claims.join(LAST_CLAIM_S)
 
     def _hand_back(self, holder: int, claimed: list[dict[str, Any]]) -> None:
         """Returns claimed jobs to their queue. Their attempts do not count."""

@@ -94,6 +94,28 @@ class HandlersTest(Workplace):
         self.assertEqual(self.ended(job)["result"], 1)
 
 
+    def test_jobs_that_are_created_while_a_worker_stops_are_not_lost(self):
+        created, over = [], threading.Event()
+
+        def create():
+            while not over.is_set():
+                created.append(self.create(max_attempts=1))
+
+        creating = threading.Thread(target=create)
+        creating.start()
+        for _ in range(5):
+            worker, thread = self.run_worker({"k": lambda job: None}, wait_s=30.0)
+            count = len(created)
+            until("jobs are created", lambda: len(created) > count + 10)
+            worker.stop()
+            thread.join(30)
+        over.set()
+        creating.join()
+        self.run_worker({"k": lambda job: None}, concurrency=50)
+        for job in created:
+            self.ended(job)
+
+
 class ProcessesTest(Workplace):
     of = HandlersTest.of
 
