@@ -28,15 +28,43 @@ fn serve(place: &Place) -> (Process, String) {
 }
 
 fn the_client_for_python_passes_its_tests(place: Place) {
-    let (_server, url) = serve(&place);
-    let mut tests = Command::new("python3");
+    let tests = ["tests.test_milepost", "tests.test_ill", "tests.test_handlers"];
+    passes_in_python(Path::new("python3"), &place, &tests, 75);
+}
+
+#[test]
+fn the_modules_of_the_client_for_python_for_libraries_pass_their_tests() {
+    let tests = ["tests.test_sql", "tests.test_django", "tests.test_sqlite"];
+    passes_in_python(&python().join("python"), &Place::postgres(), &tests, 90);
+}
+
+fn passes_in_python(python: &Path, place: &Place, modules: &[&str], count: usize) {
+    let (_server, url) = serve(place);
+    let mut tests = Command::new(python);
     tests
-        .args(["-W", "error", "-m", "unittest", "-v", "tests.test_milepost", "tests.test_ill"])
+        .args(["-W", "error", "-m", "unittest", "-v"])
+        .args(modules)
         .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../clients/python"))
-        .env("MILEPOST_URL", url);
+        .env("MILEPOST_URL", url)
+        .env("MILEPOST_PROGRAM", env!("CARGO_BIN_EXE_milepost"))
+        .env("MILEPOST_TEST_POSTGRES", &place.store);
     let ran = output(&mut tests);
     let told = String::from_utf8_lossy(&ran.stderr);
-    assert!(ran.status.success() && told.contains("Ran 56 tests"), "{told}");
+    assert!(ran.status.success() && told.contains(&format!("Ran {count} tests")), "{told}");
+}
+
+/// Returns the folder of the programs of a virtual environment with the libraries that the client for Python supports.
+pub(crate) fn python() -> &'static Path {
+    static INSTALLED: LazyLock<PathBuf> = LazyLock::new(|| {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("python");
+        let programs = folder.join("bin");
+        run(Command::new("python3").args(["-m", "venv"]).arg(&folder));
+        let libraries = ["django", "sqlalchemy", "pydantic", "psycopg[binary]", "psycopg2-binary", "asyncpg", "greenlet"];
+        let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+        run(Command::new(programs.join("python")).args(install).args(libraries));
+        programs
+    });
+    &INSTALLED
 }
 
 /// On SQLite without the tests of the functions in SQL.

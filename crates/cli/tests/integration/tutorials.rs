@@ -75,6 +75,9 @@ fn blocks(page: &str) -> Vec<Block> {
     blocks
 }
 
+/// The folder of programs that a test puts before those of the machine.
+const OWN_PROGRAMS: &str = ".programs";
+
 /// A shell that runs blocks.
 struct Shell {
     child: Child,
@@ -84,32 +87,26 @@ struct Shell {
 }
 
 impl Shell {
-    /// Starts a shell in a folder, for a server at this address. It is killed after a time.
-    fn start(
-        folder: &Path,
-        address: &str,
-        database: Option<&Database>,
-        class_path: Option<&str>,
-        within: Duration,
-    ) -> Self {
+    /// Starts a shell in a folder, for a server at this address.
+    fn start(folder: &Path, address: &str, database: Option<&Database>, needs: &Needs) -> Self {
         let programs = Path::new(env!("CARGO_BIN_EXE_milepost")).parent().unwrap();
         let (of_postgres, others) = (milepost_testkit::server::programs(), std::env::var("PATH").unwrap());
-        let own = folder.join(".programs");
+        let own = folder.join(OWN_PROGRAMS);
         write_cargo(&own, programs);
-        let path = format!("{}:{}:{}:{others}", own.display(), programs.display(), of_postgres.display());
+        let mut path = format!("{}:{}:{}:{others}", own.display(), programs.display(), of_postgres.display());
+        if let Some(python) = needs.python {
+            path = format!("{}:{path}", python.display());
+        }
         let mut command = Command::new("bash");
         command.current_dir(folder).env("PATH", path).env("PYTHONPATH", root().join("clients/python"));
         command.env("MILEPOST_LISTEN", address).env_remove("MILEPOST_STORE");
         // `prisma generate` does not run the schema engine, but loads it from the Internet if no program is named.
         command.env("PRISMA_SCHEMA_ENGINE_BINARY", "/bin/true");
-        if let Some(database) = database {
-            command.env("DATABASE_URL", database.url());
-        }
-        if let Some(class_path) = class_path {
-            command.env("CLASSPATH", class_path);
-        }
+        command.envs(database.map(|database| ("DATABASE_URL", database.url())));
+        command.envs(needs.class_path.as_ref().map(|jars| ("CLASSPATH", jars)));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
         let mut child = command.spawn().unwrap();
+        let within = needs.within;
         let (group, has_ended) = (Pid::from_raw(child.id().cast_signed()), Arc::new(AtomicBool::new(false)));
         let ended = has_ended.clone();
         std::thread::spawn(move || {
@@ -200,6 +197,38 @@ fn is_like(output: &str, expected: &str) -> bool {
     ends_exactly
 }
 
+/// What a page needs besides the program.
+struct Needs {
+    /// The programs of a Python with libraries.
+    python: Option<&'static Path>,
+    class_path: Option<String>,
+    /// The time in which all commands end.
+    within: Duration,
+}
+
+impl Needs {
+    /// Builds and installs what a page needs. `folder`: in which its commands run. `jars`: a folder for the package for Java.
+    fn of(text: &str, folder: &Path, jars: &Path) -> Self {
+        if text.contains("milepost-client-0.1.0.tgz") {
+            clients::pack_typescript("typescript-packed-tutorial", folder);
+            let programs = folder.join(OWN_PROGRAMS);
+            std::fs::create_dir_all(&programs).unwrap();
+            std::os::unix::fs::symlink(clients::node_of_libraries(), programs.join("node")).unwrap();
+        } else if text.contains("@milepost/client") {
+            // As `npm install` links it.
+            let packages = folder.join("node_modules/@milepost");
+            std::fs::create_dir_all(&packages).unwrap();
+            let built = clients::build_typescript("typescript-tutorial");
+            std::os::unix::fs::symlink(built, packages.join("client")).unwrap();
+        }
+        Self {
+            python: text.contains("manage.py").then(clients::python),
+            class_path: text.contains("milepost-java").then(|| clients::java_class_path(jars)),
+            within: if text.contains("ten minutes") { LONG_TUTORIAL_MAX } else { TUTORIAL_MAX },
+        }
+    }
+}
+
 /// Follows a page.
 fn follow(name: &str) {
     let page = &tutorials().join(name);
@@ -208,24 +237,9 @@ fn follow(name: &str) {
     let database = text.contains("DATABASE_URL").then(|| support::block_on(Database::create()));
     let text = text.replace(SHOP_PORT, &port::free().to_string()).replace(ADDRESS, &address);
     let folder = tempfile::tempdir().unwrap();
-    let installs_libraries = text.contains("milepost-client-0.1.0.tgz");
-    if installs_libraries {
-        clients::pack_typescript("typescript-packed-tutorial", folder.path());
-    } else if text.contains("@milepost/client") {
-        // As `npm install` links it.
-        let packages = folder.path().join("node_modules/@milepost");
-        std::fs::create_dir_all(&packages).unwrap();
-        std::os::unix::fs::symlink(clients::build_typescript("typescript-tutorial"), packages.join("client"))
-            .unwrap();
-    }
-    let within = if text.contains("ten minutes") { LONG_TUTORIAL_MAX } else { TUTORIAL_MAX };
-    let jars = text.contains("milepost-java").then(|| tempfile::tempdir().unwrap());
-    let class_path = jars.as_ref().map(|jars| clients::java_class_path(jars.path()));
-    let mut shell = Shell::start(folder.path(), &address, database.as_ref(), class_path.as_deref(), within);
-    if installs_libraries {
-        std::os::unix::fs::symlink(clients::node_of_libraries(), folder.path().join(".programs/node"))
-            .unwrap();
-    }
+    let jars = tempfile::tempdir().unwrap();
+    let needs = Needs::of(&text, folder.path(), jars.path());
+    let mut shell = Shell::start(folder.path(), &address, database.as_ref(), &needs);
     let mut last: Option<(String, String)> = None;
     let mut commands = 0;
     for block in blocks(&text) {
@@ -271,6 +285,11 @@ fn jobs_from_plain_sql() {
 #[test]
 fn a_worker_in_python() {
     follow("python-worker.md");
+}
+
+#[test]
+fn jobs_in_a_django_project() {
+    follow("django.md");
 }
 
 #[test]
