@@ -67,8 +67,8 @@ class InvalidInboxCall(SqlError):
     """A call of the inbox cannot be accepted; `detail` is `consumer`, `event`, `sequence` or `settings`."""
 
 
-class InvalidJson(SqlError):
-    """PostgreSQL cannot store the JSON: it contains a NUL character or half of a surrogate pair."""
+class InvalidValue(SqlError):
+    """PostgreSQL cannot convert a value: an id that is no UUID, or JSON with a NUL character or half of a surrogate pair."""
 
 
 class NotMigrated(SqlError):
@@ -78,7 +78,7 @@ class NotMigrated(SqlError):
 BY_SQLSTATE: dict[str, type[SqlError]] = {
     "MP001": InvalidJob, "MP002": NoSuchJob, "MP003": WrongState, "MP004": StoreMoves, "MP007": NoSuchBulkJob, "MP008": TargetsInFile,
     "MP010": NoSuchBatch, "MP011": InvalidInput, "MP012": WrongState, "MP015": InvalidEvent, "MP016": WrongSequence, "MP017": EventIdTaken,
-    "MP018": InvalidInboxCall, "22P02": InvalidJson, "22P05": InvalidJson, "3F000": NotMigrated, "42883": NotMigrated,
+    "MP018": InvalidInboxCall, "22P02": InvalidValue, "22P05": InvalidValue, "3F000": NotMigrated, "42883": NotMigrated,
 }
 
 

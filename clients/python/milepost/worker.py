@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import signal
 import socket
 import threading
 import time
@@ -18,6 +17,7 @@ from .ends import NOT_TAKEN, after_error, encoded, failure, log, log_failure
 from .handlers import is_async
 from .job import STOPPED, Backoff, Job
 from .processes import Processes
+from .runtime import event_loop, on_signals
 
 LOOK_EVERY_S = 30.0  # Interval between queries for the jobs that the server has assigned to this worker.
 CLAIM_MAX = 500  # Maximum number of jobs that the server returns for a claim.
@@ -74,11 +74,11 @@ class Worker:
         `handle_signals`: SIGINT and SIGTERM call `stop`; only in the main thread."""
         with contextlib.ExitStack() as stack:
             if handle_signals:
-                stack.enter_context(_on_signals(self.stop))
+                stack.enter_context(on_signals(self.stop))
             if self._processes is not None:
                 stack.callback(self._processes.close)
             if self._loop is None and any(map(is_async, self._handlers.values())):
-                self._loop = stack.enter_context(_event_loop())
+                self._loop = stack.enter_context(event_loop())
             self._run()
         if self._error is not None:
             raise self._error
@@ -405,27 +405,3 @@ def _next_batch(ends: deque[End]) -> list[End]:
             break
         batch.append(ends.popleft())
     return batch
-
-
-@contextlib.contextmanager
-def _on_signals(stop: Callable[[], None]) -> Iterator[None]:
-    before = {number: signal.signal(number, lambda *_: stop()) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-@contextlib.contextmanager
-def _event_loop() -> Iterator[asyncio.AbstractEventLoop]:
-    """Runs an event loop in a separate thread."""
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, daemon=True)
-    thread.start()
-    try:
-        yield loop
-    finally:
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()

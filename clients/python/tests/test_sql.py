@@ -188,7 +188,8 @@ class SqlCases:
     def test_refused_jobs_raise_the_exception_of_their_sqlstate(self):
         error = self.refused(errors.InvalidJob, lambda tx: tx.enqueue(NewJob("")))
         self.assertEqual(error.sqlstate, "MP001")
-        self.refused(errors.InvalidJson, lambda tx: tx.enqueue(NewJob("k", "\0", queue=self.queue)))
+        self.refused(errors.InvalidValue, lambda tx: tx.enqueue(NewJob("k", "\0", queue=self.queue)))
+        self.assertEqual(self.refused(errors.InvalidValue, lambda tx: tx.cancel("17")).sqlstate, "22P02")
         self.assertEqual(self.refused(errors.NoSuchJob, lambda tx: tx.cancel(uuid.uuid4())).sqlstate, "MP002")
         self.assertEqual(self.refused(errors.NoSuchBatch, lambda tx: tx.start_batch(self.name)).sqlstate, "MP010")
         self.assertEqual(self.refused(errors.NoSuchBulkJob, lambda tx: tx.start_bulk(self.name)).sqlstate, "MP007")

@@ -46,7 +46,7 @@ class OrdersTest(TestCase):
     def test_errors_have_their_class_and_undo_a_savepoint(self):
         calls = {
             errors.InvalidJob: lambda: enqueue(NewJob("")), errors.NoSuchBulkJob: lambda: milepost.django.start_bulk("none"),
-            errors.NoSuchBatch: lambda: milepost.django.start_batch("none"), errors.InvalidJson: lambda: enqueue(NewJob("k", "\0")),
+            errors.NoSuchBatch: lambda: milepost.django.start_batch("none"), errors.InvalidValue: lambda: enqueue(NewJob("k", "\0")),
         }
         for kind, call in calls.items():
             with self.assertRaises(kind), transaction.atomic():
