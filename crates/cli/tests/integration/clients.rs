@@ -59,7 +59,8 @@ pub(crate) fn python() -> &'static Path {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("python");
         let programs = folder.join("bin");
         run(Command::new("python3").args(["-m", "venv"]).arg(&folder));
-        let libraries = ["django", "sqlalchemy", "pydantic", "psycopg[binary]", "psycopg2-binary", "asyncpg", "greenlet"];
+        let libraries =
+            ["django", "sqlalchemy", "pydantic", "psycopg[binary]", "psycopg2-binary", "asyncpg", "greenlet"];
         let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
         run(Command::new(programs.join("python")).args(install).args(libraries));
         programs

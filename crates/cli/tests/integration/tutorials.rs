@@ -176,7 +176,7 @@ esac
 ",
         env!("CARGO")
     );
-    std::fs::create_dir(folder).unwrap();
+    std::fs::create_dir_all(folder).unwrap();
     let path = folder.join("cargo");
     std::fs::write(&path, script).unwrap();
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
