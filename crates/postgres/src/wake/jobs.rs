@@ -32,7 +32,8 @@ struct Lanes {
 }
 
 impl Watch for JobWatch {
-    const LOOK_EVERY: Duration = Duration::from_millis(5);
+    // A job that is enqueued while the waker is awake waits for the next check.
+    const LOOK_EVERY: Duration = Duration::from_millis(1);
     const BLIND: bool = false;
     const HANDSHAKE: Handshake = Handshake { channel: "milepost_wake", sleep: 1, waker: 2 };
 
