@@ -102,7 +102,7 @@ def _known(raised: Exception) -> SqlError | None:
         message = getattr(diagnosis, "message_primary", None) or getattr(error, "message", None)
         if sqlstate and message:
             detail = getattr(diagnosis, "message_detail", None) or getattr(error, "detail", None)
-            remedy = "; run `milepost migrate` with the store's address" if BY_SQLSTATE.get(sqlstate) is NotMigrated else ""
+            remedy = "; run `milepost migrate` with the store's address, or `manage.py milepost_migrate`" if BY_SQLSTATE.get(sqlstate) is NotMigrated else ""
             return BY_SQLSTATE[sqlstate](message + remedy, sqlstate, detail) if sqlstate in BY_SQLSTATE else None
         error = getattr(error, "orig", None) or error.__cause__
     return None

@@ -16,7 +16,7 @@ from decimal import Decimal
 from pathlib import Path
 from unittest import mock
 
-from milepost import AsyncClient, AsyncWorker, Client, Handlers, Job, NewEvent, NewJob, Problem, Worker
+from milepost import AsyncClient, AsyncWorker, Client, Handlers, Job, NewEvent, NewJob, Problem, Worker, testing
 from milepost.payloads import convert, dumps
 from tests import deeds
 from tests.ill import IllServer
@@ -51,8 +51,10 @@ class HandlersTest(Workplace):
             handlers.handler("k")(lambda job: None)
 
     def test_a_handler_is_a_function_for_tests(self):
-        job = mock.Mock(spec=Job, payload={"id": str(ORDER.id), "at": "2026-11-22T10:00:00+00:00", "items": [{"name": "tea", "price": 1}]})
-        self.assertEqual(deeds.order(job).items, [deeds.Item("tea", Decimal(1))])
+        made = testing.job({"id": str(ORDER.id), "at": "2026-11-22T10:00:00+00:00", "items": [{"name": "tea", "price": 1}]})
+        self.assertEqual(deeds.order(made).items, [deeds.Item("tea", Decimal(1))])
+        made.report(1, 2, checkpoint={"n": 1})
+        made.check()
 
     def test_async_handlers_run_at_the_same_time_and_are_interrupted(self):
         self.run_worker(deeds.handlers, concurrency=200, lease_s=6.0)

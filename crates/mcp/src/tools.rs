@@ -94,6 +94,17 @@ struct Retry {
     reason: String,
 }
 
+impl Retry {
+    /// Returns the reason, which the API accepts without words.
+    fn given_reason(&self) -> Result<&str, String> {
+        let reason = self.reason.trim();
+        if reason.is_empty() {
+            return Err("The reason is empty: say why it is right to run it again.".to_owned());
+        }
+        Ok(reason)
+    }
+}
+
 /// The parameters of a tool that has none.
 const NONE: [(&str, &str); 0] = [];
 
@@ -176,14 +187,14 @@ impl Tools {
     /// Runs a failed, aborted or canceled job again, as one more attempt. Needs a token with the role operator. Read the job and its last failure first.
     #[tool(annotations(read_only_hint = false, destructive_hint = false))]
     async fn retry_job(&self, retry: Parameters<Retry>) -> Answer {
-        let body = json!({ "operation": "retry", "reason": retry.0.reason });
+        let body = json!({ "operation": "retry", "reason": retry.0.given_reason()? });
         self.api.post(&["jobs", &retry.0.id, "operate"], &body).await
     }
 
     /// Runs the failed and aborted tasks of a batch again; tasks that wait for them then continue. Needs a token with the role operator. Read the failed tasks first.
     #[tool(annotations(read_only_hint = false, destructive_hint = false))]
     async fn rerun_batch(&self, retry: Parameters<Retry>) -> Answer {
-        let body = json!({ "operation": "rerun", "failed": true, "reason": retry.0.reason });
+        let body = json!({ "operation": "rerun", "failed": true, "reason": retry.0.given_reason()? });
         self.api.post(&["batches", &retry.0.id, "operate"], &body).await
     }
 }

@@ -111,6 +111,8 @@ fn an_agent_finds_why_a_job_failed_and_retries_it_with_a_reason(place: Place) {
     assert_eq!(shown["key"], "order 17");
     let attempts = agent.read("show_attempts", &json!({ "id": job }));
     assert!(attempts.to_string().contains("exec_1"), "{attempts}");
+    let (said, failed) = agent.call("retry_job", &json!({ "id": job, "reason": " " }));
+    assert!(failed && said.contains("reason"), "{said}");
     agent.read("retry_job", &json!({ "id": job, "reason": "the program is there again" }));
     assert_eq!(place.job(&job)["state"], "pending");
     let waits = agent.read("show_job", &json!({ "id": job }));
