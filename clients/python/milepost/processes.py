@@ -69,8 +69,12 @@ class _Child:
             if time.monotonic() >= kill_at:
                 raise Cancelled(job._reason)
             try:
+                # A process that the handler forked keeps the pipe open.
                 if not self._pipe.poll(LOOK_EVERY_S):
-                    continue
+                    if self._process.is_alive():
+                        continue
+                    if not self._pipe.poll():
+                        raise EOFError
                 what, value = self._pipe.recv()
             except (EOFError, OSError):
                 self._process.join(1.0)
@@ -135,7 +139,10 @@ class _Parent:
 
 def _serve(pipe: Connection, initializer: Callable[[], object] | None) -> None:
     """Runs jobs in a child process."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C reaches all processes of a terminal; the parent decides.
+    # Ctrl+C reaches all processes of a terminal, and SIGTERM all those of a service; the parent decides. Not SIG_IGN, which programs that a handler
+    # starts would inherit.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: None)
     if initializer is not None:
         initializer()
     parent = _Parent(pipe)

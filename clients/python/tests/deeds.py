@@ -56,6 +56,25 @@ def crash(job: Job):
     os._exit(7)
 
 
+@handlers.handler("orphan", max_attempts=1)
+def orphan(job: Job[str]):
+    """Dies, and leaves a process that it forked, whose id is in the file."""
+    child = os.fork()
+    if child == 0:
+        time.sleep(600)
+        os._exit(0)
+    Path(job.payload).write_text(str(child))
+    os._exit(7)
+
+
+@handlers.handler("wait", max_attempts=1)
+def wait(job: Job[str]):
+    """Reports, and waits until the file is gone."""
+    job.report(done=1)
+    while Path(job.payload).exists():
+        time.sleep(0.02)
+
+
 @handlers.handler("hang", max_attempts=1)
 def hang(job: Job[str]):
     Path(job.payload).write_text(str(os.getpid()))

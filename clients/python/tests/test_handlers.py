@@ -152,6 +152,15 @@ class ProcessesTest(Workplace):
         self.ended(job, "failed")
         self.assertEqual(self.attempts(job), ["process_died"])
 
+    def test_a_process_that_dies_is_noticed_while_one_that_it_forked_lives(self):
+        self.run_worker(deeds.handlers, processes=True)
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder, "process")
+            job = self.of(deeds.orphan, str(file))
+            self.ended(job, "failed")
+            self.assertEqual(self.attempts(job), ["process_died"])
+            os.kill(int(file.read_text()), signal.SIGKILL)  # Fails if the process has ended.
+
     def test_a_process_that_hangs_is_killed_after_its_time_limit(self):
         self.run_worker(deeds.handlers, processes=True, concurrency=1)
         with tempfile.TemporaryDirectory() as folder, mock.patch("milepost.processes.KILL_AFTER_S", 0.5):
@@ -169,17 +178,36 @@ class ProcessesTest(Workplace):
         self.healthy.cancel(job, grace_ms=60_000)
         self.ended(job, "canceled")
 
-    def test_a_worker_stops_after_a_signal_and_leaves_no_process(self):
+    def start_worker(self, folder):
+        """Starts a program with a worker in a session of its own."""
         program = f"""
 from milepost import Client, Worker
 from tests.deeds import handlers
 if __name__ == "__main__":
     Worker(Client("{URL}"), handlers, queues=["{self.queue}"], processes=True, lease_s=60.0, wait_s=30.0).run(handle_signals=True)
 """
+        file = Path(folder, "worker.py")
+        file.write_text(program)
+        environment = {**os.environ, "PYTHONPATH": os.getcwd()}
+        return subprocess.Popen([sys.executable, file], env=environment, stderr=subprocess.DEVNULL, start_new_session=True)
+
+    def test_jobs_end_after_a_signal_to_all_processes_of_a_worker(self):
         with tempfile.TemporaryDirectory() as folder:
-            file = Path(folder, "worker.py")
-            file.write_text(program)
-            child = subprocess.Popen([sys.executable, file], env={**os.environ, "PYTHONPATH": os.getcwd()}, stderr=subprocess.DEVNULL)
+            file = Path(folder, "waits")
+            file.touch()
+            child = self.start_worker(folder)
+            job = self.of(deeds.wait, str(file))
+            until("the handler runs", lambda: self.healthy.job(job)["progress"])
+            os.killpg(child.pid, signal.SIGTERM)
+            # A killed handler would be reported first: the worker waits for nothing else.
+            time.sleep(0.2)
+            file.unlink()
+            self.ended(job)
+            self.assertEqual(child.wait(60), 0)
+
+    def test_a_worker_stops_after_a_signal_and_leaves_no_process(self):
+        with tempfile.TemporaryDirectory() as folder:
+            child = self.start_worker(folder)
             process = self.ended(self.of(deeds.process))["result"]["process"]
             child.send_signal(signal.SIGTERM)
             self.assertEqual(child.wait(60), 0)
