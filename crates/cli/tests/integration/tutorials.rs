@@ -298,6 +298,11 @@ fn a_worker_in_typescript() {
 }
 
 #[test]
+fn a_worker_in_any_language() {
+    follow("any-language.md");
+}
+
+#[test]
 fn jobs_from_express_and_prisma() {
     follow("express-prisma.md");
 }
