@@ -282,7 +282,7 @@ mod tests {
             "config reference",
         ];
         // They act without an operator, on another store, on none, or before there is an audit.
-        const OTHER: [&str; 11] = [
+        const OTHER: [&str; 12] = [
             "migrate",
             "move",
             "work",
@@ -292,6 +292,8 @@ mod tests {
             "demo-worker",
             "config init",
             "init",
+            // Each of its tools that changes something takes a reason.
+            "mcp",
             "completions",
             "man",
         ];

@@ -18,7 +18,6 @@ use crate::api::protocol::tally::Tally;
 use crate::console::cached_counts::CachedCounts;
 use crate::console::paces::Paces;
 use crate::console::series::Series;
-use crate::console::status::StatusEntry;
 use crate::intake::Intake;
 use crate::large_reads::LargeReads;
 use crate::limits::Counted;
@@ -27,6 +26,7 @@ use crate::query_cache::Last;
 use crate::readiness::Readiness;
 use crate::reference::document::Reference;
 use crate::session::sessions::Sessions;
+use crate::status_entry::StatusEntry;
 use crate::stream::feed::Feed;
 use crate::stream::open_streams::OpenStreams;
 

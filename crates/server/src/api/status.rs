@@ -6,8 +6,9 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::app::App;
-use crate::console::status::{StatusEntry, status};
+use crate::console::status;
 use crate::problem::Problem;
+use crate::status_entry::StatusEntry;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(show_status))

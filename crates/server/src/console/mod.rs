@@ -52,7 +52,7 @@ mod settings;
 mod start;
 mod state_bar;
 mod state_diagram;
-pub(crate) mod status;
+mod status;
 mod sublist;
 mod time_input;
 mod timeline;
@@ -74,7 +74,7 @@ pub(crate) use error_page::explain;
 pub(crate) use flash::{carry, is_refused_form};
 pub(crate) use form::{look_anew, multipart};
 pub(crate) use page::{Drawn, Page, draw};
-pub use status::{StatusEntry, Urgency, status};
+pub use status::status;
 
 /// Access to pages that only show data.
 const VIEWER: Needed = Needed::Role(Role::Viewer);

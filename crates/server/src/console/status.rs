@@ -5,39 +5,13 @@ use std::sync::Arc;
 use milepost_core::bulk::listing::BulkView;
 use milepost_core::error::StoreError;
 use milepost_core::port::Store;
-use serde::Serialize;
-use utoipa::ToSchema;
 
 use super::alert_facts::Facts;
 use super::format::{count, several};
 use super::page::Page;
 use super::queues;
 use crate::metrics::KINDS_MAX;
-
-/// How urgent an entry is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Urgency {
-    /// An operator must act.
-    Error,
-    /// An operator should know it.
-    Warning,
-    /// Not a problem: something that runs for long.
-    Running,
-}
-
-/// A problem, or something in progress.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct StatusEntry {
-    /// How urgent it is.
-    pub urgency: Urgency,
-    /// A few words that name it.
-    pub title: String,
-    /// The cause and the consequences.
-    pub words: String,
-    /// The command that shows more.
-    pub command: String,
-}
+use crate::status_entry::{StatusEntry, Urgency};
 
 /// Returns the problems that the overview page of the console shows, errors first, then the bulk runs and batches in progress.
 ///
