@@ -158,7 +158,7 @@ has_java() {
 install_java() {
     has_java && return
     ! can_install || { note "installing Java"; apt_install openjdk-17-jdk-headless libpostgresql-jdbc-java junit5 libjackson2-databind-java libgoogle-gson-java \
-        libspring-jdbc-java libspring-context-java libhikaricp-java || true; }
+        libspring-jdbc-java libspring-context-java libhikaricp-java libaopalliance-java || true; }
     has_java || note "no JDK >= 17 with the libraries of the tests: the tests of the client for Java will fail; see clients/java/build --help"
 }
 
