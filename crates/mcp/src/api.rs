@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Error, Result, anyhow, bail};
 use milepost_http::Capped;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use reqwest::redirect::Policy;
@@ -22,7 +22,7 @@ pub(crate) struct Api {
     url: Url,
 }
 
-/// The JSON of an answer, or a sentence that says why there is none.
+/// The JSON of an answer, or a sentence with the reason why there is none.
 pub(crate) type Answer = Result<String, String>;
 
 impl Api {
@@ -35,9 +35,8 @@ impl Api {
         }
         let mut headers = HeaderMap::new();
         if let Some(token) = token {
-            let mut bearer = HeaderValue::from_str(&format!("Bearer {token}")).map_err(|_| {
-                anyhow::anyhow!("MILEPOST_TOKEN contains characters that a token cannot have")
-            })?;
+            let mut bearer = HeaderValue::from_str(&format!("Bearer {token}"))
+                .map_err(|_| anyhow!("MILEPOST_TOKEN contains characters that a token cannot have"))?;
             bearer.set_sensitive(true);
             headers.insert(AUTHORIZATION, bearer);
         }
@@ -73,7 +72,8 @@ impl Api {
     async fn send(&self, request: RequestBuilder) -> Answer {
         let failed = |error: reqwest::Error| {
             let server = milepost_http::origin(&self.url);
-            format!("The server at {server} does not answer: {}", because(&error.without_url()))
+            // `#` prints all causes.
+            format!("The server at {server} does not answer: {:#}", Error::from(error.without_url()))
         };
         let response = request.send().await.map_err(failed)?;
         let status = response.status();
@@ -89,17 +89,6 @@ impl Api {
         }
         Ok(body.text())
     }
-}
-
-/// Returns an error with all its causes.
-fn because(error: &reqwest::Error) -> String {
-    let mut words = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        words = format!("{words}: {error}");
-        cause = error.source();
-    }
-    words
 }
 
 #[cfg(test)]

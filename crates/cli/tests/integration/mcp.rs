@@ -111,8 +111,8 @@ fn an_agent_finds_why_a_job_failed_and_retries_it_with_a_reason(place: Place) {
     assert_eq!(shown["key"], "order 17");
     let attempts = agent.read("show_attempts", &json!({ "id": job }));
     assert!(attempts.to_string().contains("exec_1"), "{attempts}");
-    let (said, failed) = agent.call("retry_job", &json!({ "id": job, "reason": " " }));
-    assert!(failed && said.contains("reason"), "{said}");
+    let (text, failed) = agent.call("retry_job", &json!({ "id": job, "reason": " " }));
+    assert!(failed && text.contains("reason"), "{text}");
     agent.read("retry_job", &json!({ "id": job, "reason": "the program is there again" }));
     assert_eq!(place.job(&job)["state"], "pending");
     let waits = agent.read("show_job", &json!({ "id": job }));
@@ -126,17 +126,17 @@ fn an_agent_with_a_viewers_token_changes_nothing(place: Place) {
     let (_server, url, [token]) = serve(&place, ["viewer"]);
     let job = fail(&place);
     let mut agent = Agent::start(&place, &url, &token);
-    let (said, failed) = agent.call("retry_job", &json!({ "id": job, "reason": "please" }));
-    assert!(failed && said.contains("403") && said.contains("operator"), "{said}");
+    let (text, failed) = agent.call("retry_job", &json!({ "id": job, "reason": "please" }));
+    assert!(failed && text.contains("403") && text.contains("operator"), "{text}");
     assert_eq!(place.job(&job)["state"], "failed");
-    let (said, failed) = agent.call("search_jobs", &json!({ "state": "sleeping" }));
-    assert!(failed && said.contains("400") && said.contains("state"), "{said}");
+    let (text, failed) = agent.call("search_jobs", &json!({ "state": "sleeping" }));
+    assert!(failed && text.contains("400") && text.contains("state"), "{text}");
     agent.leave();
 }
 
 fn an_agent_learns_that_no_server_answers(place: Place) {
     let mut agent = Agent::start(&place, "http://127.0.0.1:1", "");
-    let (said, failed) = agent.call("status", &json!({}));
-    assert!(failed && said.contains("http://127.0.0.1:1 does not answer"), "{said}");
+    let (text, failed) = agent.call("status", &json!({}));
+    assert!(failed && text.contains("http://127.0.0.1:1 does not answer"), "{text}");
     agent.leave();
 }
