@@ -125,8 +125,8 @@ test("the end of a job is waited for", async (t) => {
   assert.equal((await client.wait(await create("good"), 120_000)).result, "done");
   assert.equal((await client.wait(await create("bad", null, { max_attempts: 1 }), 120_000)).state, "failed");
   const other = await create("other");
-  const late = new TimeoutError(`job ${other} has not ended within 200 ms: its state is pending`);
-  await assert.rejects(client.wait(other, 200), (error: Error) => error instanceof TimeoutError && error.message === late.message);
+  const late = new TimeoutError(`job ${other} has not ended within 2500 ms: its state is pending`);
+  await assert.rejects(client.wait(other, 2500), (error: Error) => error instanceof TimeoutError && error.message === late.message);
 });
 
 test("a failed attempt is logged with its message and what follows", async (t) => {

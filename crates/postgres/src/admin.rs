@@ -61,7 +61,7 @@ impl AdminStore for PostgresStore {
     }
 
     async fn job(&self, job: JobId) -> StoreResult<Option<JobView>> {
-        let found = self.inner.calm.row(sqlx::query(sql!("job")).bind(job.0)).await;
+        let found = self.inner.lookups().row(sqlx::query(sql!("job")).bind(job.0)).await;
         let view = found.and_then(|row| row.as_ref().map(row::job_view).transpose());
         let mut view = view.map_err(|e| self.fail("job", e))?;
         if let Some(view) = &mut view {
@@ -79,7 +79,7 @@ impl AdminStore for PostgresStore {
                 sqlx::query(sql!("history_newest")).bind(job.0).bind(i64::from(limit))
             }
         };
-        self.listed("history", self.inner.calm.rows(query).await, row::history_entry)
+        self.listed("history", self.inner.lookups().rows(query).await, row::history_entry)
     }
 
     async fn queues(&self) -> StoreResult<Vec<QueueView>> {

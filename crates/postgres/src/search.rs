@@ -36,7 +36,7 @@ impl SearchStore for PostgresStore {
 
     async fn last_changes(&self, jobs: &[JobId]) -> StoreResult<Vec<HistoryEntry>> {
         let ids: Vec<uuid::Uuid> = jobs.iter().map(|job| job.0).collect();
-        let rows = self.inner.calm.rows(sqlx::query(sql!("last_changes")).bind(ids)).await;
+        let rows = self.inner.lookups().rows(sqlx::query(sql!("last_changes")).bind(ids)).await;
         self.listed("last_changes", rows, row::history_entry)
     }
 
@@ -50,7 +50,7 @@ impl PostgresStore {
     pub(crate) async fn last_failures_of(&self, jobs: &[JobId], chars: i32) -> StoreResult<Vec<LastFailure>> {
         let ids: Vec<uuid::Uuid> = jobs.iter().map(|job| job.0).collect();
         let query = sqlx::query(sql!("last_failures")).bind(ids).bind(chars);
-        self.listed("last_failures", self.inner.calm.rows(query).await, |row| {
+        self.listed("last_failures", self.inner.lookups().rows(query).await, |row| {
             Ok(LastFailure {
                 job: JobId(row.try_get("id")?),
                 at: row.try_get::<jiff_sqlx::Timestamp, _>("at")?.to_jiff(),

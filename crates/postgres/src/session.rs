@@ -60,6 +60,11 @@ impl Sessions {
         Self { lasting: false, begin, ..Self::lasting(connections, answers_within) }
     }
 
+    /// Returns the same connections, on which a statement has another time limit.
+    pub(crate) fn answering_within(&self, answers_within: Duration) -> Self {
+        Self { answers_within, ..self.clone() }
+    }
+
     /// Returns the same connections, on which statements may take any time, and each verb is tried once.
     pub(crate) fn without_time_limit(&self) -> Self {
         Self { answers_within: Duration::MAX, ..self.once() }
@@ -314,6 +319,11 @@ impl<'c> Session<'c> {
     /// Uses a caller's transaction through a pooler.
     pub(crate) fn passing(connection: &'c mut PgConnection) -> Self {
         Self { connection, named: false, answers_within: None }
+    }
+
+    /// Sets a time limit for each statement.
+    pub(crate) fn answering_within(self, limit: Duration) -> Self {
+        Self { answers_within: Some(limit), ..self }
     }
 
     pub(crate) async fn rows(&mut self, query: impl Into<Query>) -> Result<Vec<PgRow>, sqlx::Error> {

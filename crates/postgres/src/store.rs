@@ -46,6 +46,13 @@ pub(crate) struct Inner {
     pub(crate) reached: Reached,
 }
 
+impl Inner {
+    /// Returns the connections for queries of rows whose keys are known: they are as fast as verbs and have their time limit.
+    pub(crate) fn lookups(&self) -> Sessions {
+        self.calm.answering_within(self.options.answer_timeout)
+    }
+}
+
 impl PostgresStore {
     /// Connects to the server at `url` (`postgres://user:password@host:port/database`), directly or through a transaction
     /// pooler: `?pooler=transaction&direct=HOST:PORT` sets [`WakeMode::Poll`](crate::WakeMode::Poll) and

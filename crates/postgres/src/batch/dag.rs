@@ -46,7 +46,7 @@ impl PostgresStore {
         let query = sqlx::query(sql!("batch/definition"))
             .bind(name.to_owned())
             .bind(version.map(|version| version.to_string()));
-        let found = self.inner.calm.row(query).await.map_err(|e| self.fail("dag", e))?;
+        let found = self.inner.lookups().row(query).await.map_err(|e| self.fail("dag", e))?;
         let Some(row) = found else { return Err(self.no_version(name, version).await) };
         let read = version_view(&row).and_then(|view| {
             let canonical: &str = row.try_get("canonical")?;

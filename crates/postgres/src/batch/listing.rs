@@ -22,7 +22,7 @@ impl PostgresStore {
 
     pub(super) async fn find_batch(&self, batch: BatchId) -> StoreResult<Option<BatchDetail>> {
         let filter = BatchFilter { inner: true, limit: 1, ..BatchFilter::default() };
-        let found = self.inner.calm.row(batches(&filter, Some(batch))).await;
+        let found = self.inner.lookups().row(batches(&filter, Some(batch))).await;
         let detail = |row: &PgRow| {
             Ok(BatchDetail { row: batch_view(row)?, input: json(row, "input")?.unwrap_or_default() })
         };

@@ -21,6 +21,7 @@ mod staging;
 mod target;
 mod throttle;
 mod visit;
+mod watch;
 mod work;
 
 pub use database::Database;

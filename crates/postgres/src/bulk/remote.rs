@@ -17,6 +17,7 @@ use super::database::Database;
 use super::plan;
 use super::spec::{Applied, Effect, Spec};
 use super::visit::Visit;
+use super::watch::Watched;
 use crate::row;
 
 /// The targets of a bulk job on a PostgreSQL server; the store may be of any kind and elsewhere.
@@ -84,13 +85,15 @@ impl BulkTargets for PostgresTargets {
 
     async fn visit(&self, order: &Order) -> StoreResult<Box<dyn BulkVisit>> {
         let mut visit = self.enter(order).await?;
-        let since = visit.row(sqlx::query(sql!("bulk/since"))).await?;
+        let watch = visit.watch.clone();
+        let since = watch.over(visit.row(sqlx::query(sql!("bulk/since")))).await?;
         let since = row::value(since).map_err(|e| visit.fail(e))?;
-        Ok(Box::new(Remote { visit, since }))
+        Ok(Watched::new(Remote { visit, since }, watch))
     }
 
     async fn rehearse(&self, order: &Order, trial: &Trial) -> StoreResult<Rehearsal> {
-        self.enter(order).await?.rehearse(trial).await
+        let mut visit = self.enter(order).await?;
+        visit.watch.clone().over(visit.rehearse(trial)).await
     }
 }
 

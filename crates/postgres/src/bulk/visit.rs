@@ -19,6 +19,7 @@ use super::spec::Spec;
 use super::sql::{Slot, Statement};
 use super::staging::stage;
 use super::target::{Pages, Targets};
+use super::watch::Watch;
 use crate::row::{self, Decoded};
 use crate::session::{Query, Session};
 
@@ -29,6 +30,7 @@ const COUNT_TIMEOUT: &str = "set local statement_timeout = '3s'";
 pub(super) struct Visit {
     pub(super) spec: Spec,
     pub(super) connection: PgConnection,
+    pub(super) watch: Watch,
     targets: Targets,
     pub(super) order: Order,
     parameters: Parameters,
@@ -43,11 +45,22 @@ pub(super) struct Visit {
 impl Visit {
     /// Opens a session on this connection, and checks the run's parameters.
     pub(super) async fn open(spec: &Spec, mut connection: PgConnection, order: &Order) -> StoreResult<Self> {
+        let watch = Watch::of(&spec.database, &mut connection).await?;
+        watch.over(Self::open_watched(spec, connection, order, watch.clone())).await
+    }
+
+    async fn open_watched(
+        spec: &Spec,
+        mut connection: PgConnection,
+        order: &Order,
+        watch: Watch,
+    ) -> StoreResult<Self> {
         let targets = Targets::prepare(spec, &mut connection).await?;
         let parameters = Parameters::read(&order.payload).ok_or(InvalidBulk::NotAnObject)?;
         let mut visit = Self {
             spec: spec.clone(),
             connection,
+            watch,
             targets,
             order: order.clone(),
             parameters,

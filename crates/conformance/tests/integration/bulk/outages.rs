@@ -7,8 +7,10 @@ use milepost::bulk::{Bulk, Definition, Load, Sizing};
 use milepost::{JobState, NewJob, Worker};
 use milepost_core::port::BulkStore;
 use milepost_postgres::bulk::{Effect, SqlBulk};
+use milepost_postgres::{PostgresOptions, PostgresStore};
 use milepost_testkit::home::PostgresHome;
 use milepost_testkit::notes::{self, APPLY, SOURCE};
+use milepost_testkit::proxy::Proxy;
 use milepost_testkit::server::Server;
 use milepost_testkit::{Scene, database, wait};
 use sqlx::Executor;
@@ -42,6 +44,34 @@ async fn a_run_whose_session_is_ended_from_outside_goes_on_by_itself() {
     members.hurry(job).await;
     members.until_state(job, JobState::Succeeded).await;
     members.assert_once_each(job, 1_200).await;
+    assert_eq!(members.scene.count(job, milepost::Verb::Claim).await, 1, "the run has one attempt");
+    worker.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_whose_network_becomes_silent_goes_on_by_itself() {
+    let members = Members::on(PostgresHome::fresh().await).await;
+    members.add(0..600).await;
+    let (proxy, url) = Proxy::for_url(&members.home.address()).await;
+    let answer_timeout = Duration::from_secs(2);
+    let options = PostgresOptions { answer_timeout, ..PostgresOptions::default() };
+    let store = PostgresStore::connect(&url, options).await.unwrap();
+    let definition = paced("silent", 30.0);
+    let effect = Effect::Sql(APPLY.to_owned());
+    let work = SqlBulk::new(&store, &definition, SOURCE, &["id".to_owned()], effect).unwrap();
+    let bulk = Bulk::new(definition, Arc::new(work));
+    let job = members.start(&bulk).await;
+    // A lease that outlasts the silence: otherwise the run continues because another attempt begins.
+    let lease = Duration::from_secs(120);
+    let worker = Worker::builder(Arc::new(store)).bulk(bulk).options(|its| its.lease = lease);
+    let worker = worker.start().await.unwrap();
+    members.until(job, "the run processes chunks", |view| view.counts.chunks > 1).await;
+    proxy.fall_silent();
+    let at = members.view(job).await.counts.chunks;
+    members.until(job, "the run processes more chunks", |view| view.counts.chunks > at + 1).await;
+    members.hurry(job).await;
+    members.until_state(job, JobState::Succeeded).await;
+    members.assert_once_each(job, 600).await;
     assert_eq!(members.scene.count(job, milepost::Verb::Claim).await, 1, "the run has one attempt");
     worker.shutdown().await;
 }

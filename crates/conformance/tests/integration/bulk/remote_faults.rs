@@ -1,12 +1,17 @@
 //! Lost workers and sessions, and stopped runs, with targets in another PostgreSQL database.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use milepost::bulk::Bulk;
 use milepost::{JobId, JobState, Operation, StoreError, Verb};
 use milepost_core::bulk::progress::Step;
 use milepost_core::bulk::run::{Parts, Surveyed};
 use milepost_core::port::BulkWork;
+use milepost_postgres::bulk::Effect;
+use milepost_testkit::notes::{self, APPLY};
 use milepost_testkit::process::{Process, SHOP, Settings};
+use milepost_testkit::proxy::Proxy;
 use milepost_testkit::scene::LONG;
 use milepost_testkit::wait;
 
@@ -21,6 +26,7 @@ milepost_testkit::on_each_home! { crate::bulk::shop::Shop::on =>
     a_run_stops_and_goes_on_after_its_cursor,
     a_hard_abort_rolls_the_chunk_in_hand_back,
     a_run_whose_session_is_ended_goes_on_by_itself,
+    a_run_whose_network_becomes_silent_goes_on_by_itself,
 }
 
 /// With fewer deaths the test covers too little.
@@ -196,6 +202,28 @@ async fn a_run_whose_session_is_ended_goes_on_by_itself(shop: Shop) {
         .count("select count(*) from member m where not exists (select 1 from note n where n.member = m.id)");
     assert_eq!(missed.await, 0);
     assert!(shop.notes(job).await <= 1_250);
+    assert_eq!(shop.members.scene.count(job, Verb::Claim).await, 1, "the run has one attempt");
+    worker.shutdown().await;
+}
+
+async fn a_run_whose_network_becomes_silent_goes_on_by_itself(shop: Shop) {
+    shop.add(0..600).await;
+    let (proxy, url) = Proxy::for_url(&shop.url).await;
+    let definition = paced("notify", 10, 30.0);
+    let effect = Some(Effect::Sql(APPLY.to_owned()));
+    let work = notes::remote(&notes::shop(&url), shop.members.store(), &definition, effect);
+    let bulk = Bulk::new(definition, Arc::new(work));
+    let job = shop.members.start(&bulk).await;
+    let worker = shop.members.worker().bulk(bulk).start().await.unwrap();
+    shop.members.until(job, "the run processes chunks", |view| view.counts.chunks > 1).await;
+    proxy.fall_silent();
+    let at = shop.members.view(job).await.counts.chunks;
+    shop.members.until(job, "the run processes more chunks", |view| view.counts.chunks > at + 1).await;
+    shop.members.hurry(job).await;
+    shop.members.until_state(job, JobState::Succeeded).await;
+    let missed = shop
+        .count("select count(*) from member m where not exists (select 1 from note n where n.member = m.id)");
+    assert_eq!(missed.await, 0);
     assert_eq!(shop.members.scene.count(job, Verb::Claim).await, 1, "the run has one attempt");
     worker.shutdown().await;
 }

@@ -18,6 +18,7 @@ use super::database::Database;
 use super::plan;
 use super::spec::{Applied, Effect, Spec};
 use super::visit::Visit;
+use super::watch::Watched;
 use crate::store::PostgresStore;
 
 /// A bulk job whose targets and effects are in the store's own database.
@@ -77,11 +78,14 @@ impl BulkWork for SqlBulk {
     }
 
     async fn take(&self, order: &Order) -> StoreResult<(Position, Box<dyn BulkRun>)> {
-        let (position, run) = Run::take(self, order).await?;
-        Ok((position, Box::new(run)))
+        let visit = self.visit(order).await?;
+        let watch = visit.watch.clone();
+        let (position, run) = watch.over(Run::take(self, visit, order)).await?;
+        Ok((position, Watched::new(run, watch)))
     }
 
     async fn rehearse(&self, order: &Order, trial: &Trial) -> StoreResult<Rehearsal> {
-        self.visit(order).await?.rehearse(trial).await
+        let mut visit = self.visit(order).await?;
+        visit.watch.clone().over(visit.rehearse(trial)).await
     }
 }

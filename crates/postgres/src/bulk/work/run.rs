@@ -33,8 +33,11 @@ pub(in crate::bulk) struct Run {
 
 impl Run {
     /// Takes the run over from its previous holder.
-    pub(in crate::bulk) async fn take(bulk: &SqlBulk, order: &Order) -> StoreResult<(Position, Self)> {
-        let visit = bulk.visit(order).await?;
+    pub(in crate::bulk) async fn take(
+        bulk: &SqlBulk,
+        visit: Visit,
+        order: &Order,
+    ) -> StoreResult<(Position, Self)> {
         let mut run = Self { visit, since: String::new(), failures: None, passing: None };
         // A previous process that hangs in the middle of a chunk would hold the run's lock until the server ends its
         // session.
