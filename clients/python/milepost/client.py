@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
+import re
 import socket
 import threading
 import time
@@ -64,6 +65,9 @@ def part(answer: Any, name: str, kind: type) -> Any:
 def rfc3339(name: str, time: str | datetime) -> str:
     """Returns a time as the server reads it. Raises `ValueError` if it has no time zone. `name`: the parameter that contains it."""
     if not isinstance(time, datetime):
+        # PostgreSQL would read it in the time zone of the session.
+        if not re.search(r"(?:[Zz]|[+-]\d\d:?\d\d)\s*\Z", time):
+            raise ValueError(f"{name} has no time zone: {time!r}; append Z for UTC, or an offset such as +01:00")
         return time
     if time.utcoffset() is None:
         raise ValueError(f"{name} has no time zone: use datetime.now(timezone.utc), or convert a local time with its method astimezone()")
@@ -254,7 +258,7 @@ class Client:
     def jobs(self, **only: str | datetime) -> Iterator[dict[str, Any]]:
         """Yields jobs, newest first. `only`: filters by state, kind, queue, key, error or payload, and by the times `created_from`,
         `created_before` and `failed_from`."""
-        given = {name: rfc3339(name, value) for name, value in only.items()}
+        given = {name: rfc3339(name, value) if isinstance(value, datetime) else value for name, value in only.items()}
         while True:
             page = self.ask("GET", "/v1/jobs?" + urlencode(given), tries=4)
             yield from page["items"]

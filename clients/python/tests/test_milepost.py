@@ -56,6 +56,11 @@ class ClientTest(unittest.TestCase):
         for name, use in refused.items():
             with self.assertRaisesRegex(ValueError, f"{name} has no time zone: use datetime.now"):
                 use()
+        for text in ("2999-12-31", "2999-12-31T10:00:00", "2999-12-31 10:00", ""):
+            with self.assertRaisesRegex(ValueError, f"start_at has no time zone: '{text}'; append Z"):
+                NewJob("k", start_at=text)
+        for text in ("2999-12-31T10:00:00Z", "2999-12-31 10:00:00.5+01:00", "2999-12-31T10:00:00-0530"):
+            NewJob("k", start_at=text)
 
     def test_a_refusal_says_what_and_where(self):
         with self.assertRaises(Problem) as refused:

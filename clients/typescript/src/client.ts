@@ -133,10 +133,17 @@ export function isoOf(date: Date, name: string): string {
   return date.toISOString();
 }
 
-/** Returns values with their times as text. */
+/** @internal Returns a number. Throws a `RangeError` if JSON would contain it as `null`. */
+export function finite(number: number, name: string): number {
+  if (!Number.isFinite(number)) throw new RangeError(`${name} is not a number that can be sent: ${number}`);
+  return number;
+}
+
+/** Returns values with their times as text, and checks their numbers. */
 function withTimes(given: object): Record<string, unknown> {
-  const entries = Object.entries(given).map(([name, value]) => [name, value instanceof Date ? isoOf(value, name) : value] as const);
-  return Object.fromEntries(entries);
+  const sent = (name: string, value: unknown) =>
+    value instanceof Date ? isoOf(value, name) : typeof value === "number" ? finite(value, name) : value;
+  return Object.fromEntries(Object.entries(given).map(([name, value]) => [name, sent(name, value)] as const));
 }
 
 function foreign(answer: unknown, missing: string): Unreachable {

@@ -1,6 +1,6 @@
 /** Statements that call the SQL functions: every argument is bound as text and cast, so that each library binds it in the same way. */
 
-import { isoOf } from "./client.js";
+import { finite, isoOf } from "./client.js";
 
 /** Runs a statement, with parameters `$1`, `$2` and so on that are texts, and returns its rows. */
 export type RunSql = (sql: string, parameters: readonly string[]) => PromiseLike<readonly Record<string, unknown>[]>;
@@ -29,10 +29,18 @@ function encoded(type: string, value: unknown, name: string): string | null {
   }
   // `null` is a value of JSON.
   if (value === undefined || (value === null && !type.startsWith("json"))) return null;
-  if (!type.startsWith("json")) return value instanceof Date ? isoOf(value, name) : String(value);
+  if (type === "timestamptz") return value instanceof Date ? isoOf(value, name) : zoned(String(value), name);
+  if (typeof value === "number") return String(finite(value, name));
+  if (!type.startsWith("json")) return String(value);
   const json = JSON.stringify(value) as string | undefined;
   if (json === undefined) throw new TypeError(`${name}: a ${typeof value} has no JSON`);
   return json;
+}
+
+/** Returns a time. Throws a `RangeError` if it has no time zone: PostgreSQL would read it in that of the session. */
+function zoned(time: string, name: string): string {
+  if (/(?:[Zz]|[+-]\d\d:?\d\d)\s*$/.test(time)) return time;
+  throw new RangeError(`${name} has no time zone: ${JSON.stringify(time)}; append Z for UTC, or an offset such as +01:00`);
 }
 
 /** Returns an element of the text of an array. */

@@ -6,7 +6,7 @@ import { test } from "node:test";
 import type { TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { Client, Failed, Problem, Snooze, TimeoutError, Unreachable, Worker } from "../src/index.js";
+import { Client, Failed, Milepost, Problem, Snooze, TimeoutError, Unreachable, Worker } from "../src/index.js";
 import type { Handler, Job, Json, JobState, JobView, WorkerOptions } from "../src/index.js";
 import "./hang.js";
 
@@ -97,6 +97,23 @@ test("dates are accepted as times, and invalid ones are refused", async () => {
   await assert.rejects(client.createMany([{ kind, start_at: invalid }]), refused("start_at"));
   await assert.rejects(client.startBatch({ dag: "d", nominal_at: invalid }), refused("nominal_at"));
   await assert.rejects(client.jobs({ created_before: invalid }).next(), refused("created_before"));
+});
+
+test("values that would become others are refused before they are sent", async () => {
+  const statements: string[] = [];
+  const milepost = new Milepost(async (sql) => { statements.push(sql); return [{ id: "", duplicate: false }]; });
+  for (const delay_ms of [NaN, Infinity]) {
+    const refused = { name: "RangeError", message: `delay_ms is not a number that can be sent: ${delay_ms}` };
+    await assert.rejects(client.create({ kind: "k", delay_ms }), refused);
+    await assert.rejects(client.createMany([{ kind: "k", delay_ms }]), refused);
+  }
+  await assert.rejects(milepost.enqueue({ kind: "k", delay_ms: NaN }), { message: "delays_ms is not a number that can be sent: NaN" });
+  for (const start_at of ["2999-12-31T10:00:00", "2999-12-31"]) {
+    await assert.rejects(milepost.enqueue({ kind: "k", start_at }), (error: Error) => error.message.startsWith(`run_ats has no time zone: "${start_at}"`));
+  }
+  assert.deepEqual(statements, []);
+  for (const start_at of ["2999-12-31T10:00:00Z", "2999-12-31 10:00:00.5+01:00"]) await milepost.enqueue({ kind: "k", start_at });
+  assert.equal(statements.length, 2);
 });
 
 test("a handler receives the settings of its job", async (t) => {
