@@ -122,6 +122,14 @@ grant select on milepost.schema_migration, milepost.transition, milepost.arrival
 grant select, insert, update, delete on milepost.access_token, milepost.console_session to milepost_server;
 grant select on milepost.access_token to milepost_worker;
 
+-- Alerts: only servers record them and send messages about them.
+grant select, insert, update, delete on
+    milepost.alert_incident, milepost.alert_notice, milepost.alert_silence, milepost.alert_target
+    to milepost_server;
+grant select on
+    milepost.alert_incident, milepost.alert_notice, milepost.alert_silence, milepost.alert_target
+    to milepost_worker, milepost_reader;
+
 -- The audit log: entries are inserted with the time and number that the database assigns, and deleted by prune_audit only. A
 -- trigger refuses updates of entries and deletions of young ones, regardless of privileges.
 grant insert (who, what, subject, why, detail) on milepost.audit to milepost_server, milepost_worker;

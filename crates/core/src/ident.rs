@@ -80,6 +80,11 @@ made_by_clients! {
     MoveId
 }
 
+made_by_clients! {
+    /// The id of an incident, the record of an alert. Never reused.
+    IncidentId
+}
+
 /// The fencing token of one claim. Every claim raises it, by one unless a standby of PostgreSQL was promoted, and it is
 /// never lowered. A write to a running job with an older token changes nothing and is reported as fenced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

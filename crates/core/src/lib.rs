@@ -33,6 +33,7 @@ macro_rules! check_statements {
 }
 
 pub mod actions;
+pub mod alert;
 pub mod audit;
 pub mod batch;
 pub mod bulk;

@@ -150,6 +150,9 @@ fn question(subject: &Subject) -> Option<Query> {
         Subject::Limit(Target::Kind(kind)) => named(sql!("audit/look_at_kind_limit"), kind),
         Subject::Limit(Target::Group(name)) => named(sql!("audit/look_at_group_limit"), name),
         Subject::Retention(of) => sqlx::query(sql!("audit/look_at_retention")).bind(of.as_str()),
+        Subject::Alert(key) => {
+            named(sql!("audit/look_at_alert"), &key.rule.as_str().to_owned()).bind(key.subject.clone())
+        }
         Subject::Schedule(name) => named(sql!("audit/look_at_schedule"), name),
         Subject::Bulk(name) => named(sql!("audit/look_at_bulk"), name),
         Subject::BulkSettings(job) => numbered(sql!("audit/look_at_bulk_setting"), job.0),

@@ -7,6 +7,7 @@
 //! crate uses too.
 
 mod admin;
+mod alert;
 mod audit;
 mod batch;
 pub mod bulk;

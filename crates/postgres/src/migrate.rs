@@ -88,6 +88,12 @@ const MIGRATIONS: Migrations = Migrations(&[
         compatible_from: 2,
         sql: include_str!("../migrations/0013/payload_types.sql"),
     },
+    Migration {
+        name: "alerts",
+        summary: "creates tables of alerts, and of the messages about them",
+        compatible_from: 2,
+        sql: include_str!("../migrations/0014/alerts.sql"),
+    },
 ]);
 
 /// The tables of the first release, one file for each subject.
@@ -385,6 +391,7 @@ mod tests {
                 "968e7d11fdeecd49",
                 "a8ca21221b895ff2",
                 "013a1db73088b51f",
+                "1ffe1d189d33dc6e",
             ],
             "add a migration instead of editing a released one"
         );

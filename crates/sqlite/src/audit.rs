@@ -123,6 +123,10 @@ fn question(subject: &Subject) -> Option<(&'static str, Vec<Column>)> {
         Subject::Retention(of) => {
             (sql!("audit/look_at_retention"), vec![Column::Text(of.as_str().to_owned())])
         }
+        Subject::Alert(key) => {
+            let rule = Column::Text(key.rule.as_str().to_owned());
+            (sql!("audit/look_at_alert"), vec![rule, text(&key.subject)])
+        }
         Subject::Schedule(name) => (sql!("audit/look_at_schedule"), vec![text(name)]),
         Subject::Bulk(name) => (sql!("audit/look_at_bulk"), vec![text(name)]),
         Subject::BulkSettings(job) => (sql!("audit/look_at_bulk_setting"), vec![id(job.0)]),

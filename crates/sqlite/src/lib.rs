@@ -8,6 +8,7 @@
 //! and [`complete`]; consumers of events use [`once`], [`receive`], [`next_parked`] and [`expect_from`]. [`SqliteStore::transaction`] runs
 //! a closure on the writer thread, for callers without a connection. [`SqliteStore::temporary`] creates a store for a test.
 
+mod alert;
 mod audit;
 mod batch;
 pub mod bulk;

@@ -53,6 +53,12 @@ const MIGRATIONS: Migrations = Migrations(&[
         compatible_from: 1,
         sql: include_str!("../migrations/0008/retention_settings.sql"),
     },
+    Migration {
+        name: "alerts",
+        summary: "creates tables of alerts, and of the messages about them",
+        compatible_from: 1,
+        sql: include_str!("../migrations/0009/alerts.sql"),
+    },
 ]);
 
 /// The tables of the first release, one file for each subject.
@@ -164,6 +170,7 @@ mod tests {
                 "43661db54a2f2bf9",
                 "1ddcae1c7273ecd8",
                 "b4365887ad8e2289",
+                "dcd30e24716de239",
             ],
             "add a migration instead of editing a released one"
         );

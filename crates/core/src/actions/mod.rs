@@ -1,6 +1,7 @@
 //! The actions of operators, each described once: its name, its label, its effect, its inputs, and the states in which it is allowed. The CLI,
 //! the HTTP API and the console show these descriptions. There is one module for each kind of object.
 
+pub mod alert;
 pub mod batch;
 pub mod bulk_run;
 pub mod dead_letter;

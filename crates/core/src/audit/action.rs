@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 
 use super::Subject;
+use crate::alert::AlertKey;
 use crate::batch::operation::{BatchOperation, BatchVerb};
 use crate::doctor::Check;
 use crate::event::relay_listing::{DeadVerb, ParkedVerb};
@@ -18,13 +19,15 @@ use crate::transition::Verb;
 const CREATE_JOBS: &str = "job.create";
 
 /// The names of the actions on objects other than jobs.
-const OTHERS: [&str; 43] = [
+const OTHERS: [&str; 45] = [
     "queue.pause",
     "queue.resume",
     "limit.put",
     "limit.remove",
     "retention.put",
     "retention.remove",
+    "alert.silence",
+    "alert.unsilence",
     "schedule.put",
     "schedule.remove",
     "schedule.pause",
@@ -135,6 +138,18 @@ impl AuditedAction {
     #[must_use]
     pub const fn remove_retention(of: Retained) -> Self {
         Self::of("retention.remove", Subject::Retention(of))
+    }
+
+    /// Silences an alert.
+    #[must_use]
+    pub fn silence_alert(key: &AlertKey) -> Self {
+        Self::of("alert.silence", Subject::Alert(key.clone()))
+    }
+
+    /// Ends the silence of an alert.
+    #[must_use]
+    pub fn unsilence_alert(key: &AlertKey) -> Self {
+        Self::of("alert.unsilence", Subject::Alert(key.clone()))
     }
 
     /// Creates or changes a schedule.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::alert::AlertKey;
 use crate::doctor::Check;
 use crate::event::Aggregate;
 use crate::ident::{BatchId, EventId, JobId};
@@ -22,6 +23,8 @@ pub enum Subject {
     Limit(Target),
     /// The retention period of this.
     Retention(Retained),
+    /// An alert, with its silence.
+    Alert(AlertKey),
     /// A schedule.
     Schedule(String),
     /// A manual tick of a schedule, with the schedule's name only.
@@ -81,6 +84,7 @@ impl fmt::Display for Subject {
             | Self::Subscription(name)
             | Self::Consumer(name) => f.write_str(name),
             Self::Limit(target) => target.fmt(f),
+            Self::Alert(key) => key.fmt(f),
             Self::Retention(of) => f.write_str(of.as_str()),
             Self::Aggregate(aggregate) => aggregate.fmt(f),
             Self::Parked(whose, aggregate) | Self::Checkpoint(whose, aggregate) => {

@@ -4,6 +4,7 @@
 //! crate that take the caller's transaction, so that the caller controls the commit.
 
 mod admin;
+mod alert;
 mod audit;
 mod batch;
 mod bulk;
@@ -26,6 +27,7 @@ mod wake;
 mod worker;
 
 pub use admin::{AdminStore, Operated, Operation};
+pub use alert::AlertStore;
 pub use audit::AuditStore;
 pub use batch::BatchStore;
 pub use bulk::{BulkProgress, BulkRun, BulkStaging, BulkStore, BulkTargets, BulkVisit, BulkWork, Throttle};
@@ -58,6 +60,7 @@ pub trait Store:
     + WorkerStore
     + MaintenanceStore
     + AdminStore
+    + AlertStore
     + AuditStore
     + LimitStore
     + RetentionStore
@@ -83,6 +86,7 @@ impl<T> Store for T where
         + WorkerStore
         + MaintenanceStore
         + AdminStore
+        + AlertStore
         + AuditStore
         + LimitStore
         + RetentionStore

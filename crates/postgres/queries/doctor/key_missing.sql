@@ -8,7 +8,7 @@ from (
       and not exists (select from pg_catalog.pg_constraint k where k.conrelid = c.oid and k.contype = 'p')
     union all
     select u.name, 'a missing unique index'
-    from (values ('access_token_name'), ('batch_key'), ('console_session_former_id_key'), ('dag_task_key'), ('dag_version_name_number_key'),
+    from (values ('access_token_name'), ('alert_incident_open'), ('batch_key'), ('console_session_former_id_key'), ('dag_task_key'), ('dag_version_name_number_key'),
                  ('dag_version_name_version_key'), ('event_aggregate_type_aggregate_id_aggregate_seq_key'), ('event_event_id_key'),
                  ('group_slot_job_id_key'), ('inbox_dead_event')) u(name)
     where not exists (

@@ -1,5 +1,6 @@
 //! Store wrapper that loses or delays answers on purpose, like a broken connection, for any store.
 
+mod alerts;
 mod batches;
 mod bulk;
 mod events;

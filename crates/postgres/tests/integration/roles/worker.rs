@@ -101,6 +101,10 @@ async fn it_may_not_change_subscriptions_transitions_or_the_schema() {
         may_not(&worker, refused).await;
     }
     let read = [
+        "alert_incident",
+        "alert_notice",
+        "alert_silence",
+        "alert_target",
         "arrival",
         "arrival_part",
         "change_source",
