@@ -8,6 +8,7 @@ use milepost_demo::{DemoArgs, DemoWorkerArgs};
 use milepost_executors::exec::STORE_VARIABLE;
 use milepost_mcp::McpArgs;
 
+use crate::alerts::AlertsCommand;
 use crate::audit::AuditArgs;
 use crate::batch::BatchCommand;
 use crate::bulk::BulkArgs;
@@ -112,6 +113,9 @@ pub(crate) enum Command {
     /// List, set and remove limits of kinds and groups
     #[command(subcommand)]
     Limits(LimitsCommand),
+    /// List and silence alerts, and test their targets
+    #[command(subcommand)]
+    Alerts(AlertsCommand),
     /// List, set and remove retention periods
     #[command(subcommand)]
     Retention(RetentionCommand),
@@ -179,6 +183,7 @@ impl Command {
             Self::Queues(command) => command.only_looks(),
             Self::Schedules(command) => command.only_looks(),
             Self::Limits(command) => command.only_looks(),
+            Self::Alerts(command) => command.only_looks(),
             Self::Retention(command) => command.only_looks(),
             Self::Tokens(command) => command.only_looks(),
             Self::Doctor(args) => args.only_lists(),
@@ -200,6 +205,7 @@ impl Command {
                 | Self::Queues(_)
                 | Self::Schedules(_)
                 | Self::Limits(_)
+                | Self::Alerts(_)
                 | Self::Retention(_)
                 | Self::Tokens(_)
                 | Self::Prune(_)
@@ -247,7 +253,7 @@ mod tests {
 
     #[test]
     fn every_command_that_changes_something_takes_a_reason() {
-        const READ: [&str; 32] = [
+        const READ: [&str; 34] = [
             "status",
             "jobs list",
             "jobs show",
@@ -272,6 +278,8 @@ mod tests {
             "schedules show",
             "schedules preview",
             "limits list",
+            "alerts list",
+            "alerts targets",
             "retention list",
             "workers list",
             "tokens list",
@@ -282,7 +290,7 @@ mod tests {
             "config reference",
         ];
         // They act without an operator, on another store, on none, or before there is an audit.
-        const OTHER: [&str; 12] = [
+        const OTHER: [&str; 13] = [
             "migrate",
             "move",
             "work",
@@ -291,6 +299,7 @@ mod tests {
             "demo",
             "demo-worker",
             "config init",
+            "alerts test",
             "init",
             // Each of its tools that changes something takes a reason.
             "mcp",

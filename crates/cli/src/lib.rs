@@ -1,6 +1,7 @@
 //! The `milepost` command: the only place where stores and runtime are combined. The program calls [`main`]; nothing else is public, except
 //! the entry points of fuzz targets, with the feature `fuzzing`. Other programs use the crate `milepost`.
 
+mod alerts;
 mod args;
 mod audit;
 mod batch;
@@ -162,6 +163,7 @@ async fn run(command: Command, selection: &Selection) -> anyhow::Result<Outcome>
         Command::Queues(command) => queues::run(command, &store()?).await,
         Command::Schedules(command) => schedules::run(command, &store()?).await,
         Command::Limits(command) => limits::run(command, &store()?).await,
+        Command::Alerts(command) => alerts::run(command, selection).await,
         Command::Retention(command) => retention::run(command, selection).await,
         Command::Report(command) => run_report(command, &store()?).await,
         Command::Tokens(command) => tokens::run(command, &store()?).await,

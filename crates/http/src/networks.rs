@@ -1,5 +1,6 @@
 //! Networks that calls can reach.
 
+use std::io;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
@@ -60,6 +61,21 @@ impl Networks {
                 "{address} is not a public address; to allow it, add its network to `allow_networks` beside the `url`"
             ))),
         }
+    }
+
+    /// Resolves a host, for connections that are not made over HTTP. The caller must connect only to the returned addresses.
+    ///
+    /// # Errors
+    /// The host cannot be resolved, or one of its addresses is not allowed.
+    pub async fn resolve(&self, host: &str) -> io::Result<Vec<IpAddr>> {
+        let addresses = match host.parse() {
+            Ok(address) => vec![address],
+            Err(_) => tokio::net::lookup_host((host, 0)).await?.map(|address| address.ip()).collect(),
+        };
+        for address in &addresses {
+            self.check(*address).map_err(|forbidden| io::Error::new(io::ErrorKind::PermissionDenied, forbidden))?;
+        }
+        Ok(addresses)
     }
 
     /// Checks a URL that contains an address, for which no name is resolved.

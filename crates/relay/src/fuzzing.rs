@@ -1,15 +1,14 @@
 //! Parsers of this crate for the fuzz targets of the workspace. Not part of the public API.
 
-use crate::sink::setting::InvalidSink;
-use crate::sink::webhook::WebhookSecret;
-use crate::sink::webhook::signature::Signer;
+use milepost_http::{InvalidSecrets, Signer, WebhookSecret};
+
 use crate::template::Template;
 
 /// Returns the signatures of a webhook message, one for each secret.
 ///
 /// # Errors
 /// A secret is invalid.
-pub fn sign(secrets: &[&str], id: &str, timestamp: i64, body: &[u8]) -> Result<String, InvalidSink> {
+pub fn sign(secrets: &[&str], id: &str, timestamp: i64, body: &[u8]) -> Result<String, InvalidSecrets> {
     let secrets: Vec<WebhookSecret> = secrets.iter().map(|&secret| secret.into()).collect();
     Ok(Signer::new(&secrets)?.sign(id, timestamp, body))
 }

@@ -67,7 +67,7 @@ use crate::api::protocol::tally::Tally;
 use crate::app::{App, Shared};
 use crate::console::cached_counts::CachedCounts;
 use crate::console::series::Series;
-pub use crate::console::status;
+pub use crate::console::{alerts, status};
 pub use crate::exposure::{Exposed, Exposure};
 use crate::intake::Intake;
 use crate::large_reads::LargeReads;

@@ -135,6 +135,9 @@ codes! {
     InvalidRetention = "invalid_retention", UNPROCESSABLE_ENTITY,
         means "The period is not permitted.",
         remedy "Correct the request; `detail` names the fault.";
+    InvalidSilence = "invalid_silence", UNPROCESSABLE_ENTITY,
+        means "The alert or the duration of a silence is not permitted.",
+        remedy "Correct the request; `detail` names the fault.";
     InvalidSchedule = "invalid_schedule", UNPROCESSABLE_ENTITY,
         means "The schedule is not permitted.",
         remedy "Correct the request; `detail` names the fault.";
@@ -171,6 +174,9 @@ codes! {
     NoSuchAggregate = "no_such_aggregate", NOT_FOUND,
         means "The aggregate has no events in the log.",
         remedy "Check its type and id.";
+    NoSuchAlert = "no_such_alert", NOT_FOUND,
+        means "The alert has no open incident: it has ended, or no server records alerts.",
+        remedy "List the alerts; configure a target, without which servers record none.";
     NoSuchBatch = "no_such_batch", NOT_FOUND,
         means "The batch does not exist: it never did, or retention has deleted it.",
         remedy "Check the id.";

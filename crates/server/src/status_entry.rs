@@ -20,6 +20,8 @@ pub enum Urgency {
 pub struct StatusEntry {
     /// How urgent it is.
     pub urgency: Urgency,
+    /// The identity of a problem: its rule and its subject, such as `queue_paused: mail`. Null for something in progress.
+    pub alert: Option<String>,
     /// A few words that name it.
     pub title: String,
     /// The cause and the consequences.

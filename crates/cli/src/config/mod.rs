@@ -19,6 +19,7 @@ mod http;
 mod humane;
 mod kind;
 mod limit;
+mod notify;
 mod redis;
 mod retention;
 mod schedule;
@@ -49,6 +50,7 @@ use self::fault::Faults;
 pub(crate) use self::fault::{Fault, Faulty};
 pub(crate) use self::kind::{Executor, Kind};
 pub(crate) use self::limit::LimitEntry;
+pub(crate) use self::notify::NotifyEntry;
 pub(crate) use self::redis::Redis;
 use self::retention::Retention;
 pub(crate) use self::schedule::ScheduleEntry;
@@ -102,6 +104,9 @@ struct Sections {
     /// Subscriptions, each by its name, which `milepost relay` publishes.
     #[serde(default)]
     subscription: BTreeMap<String, SubscriptionEntry>,
+    /// Targets that servers tell about alerts, each by its name.
+    #[serde(default)]
+    notify: BTreeMap<String, NotifyEntry>,
     /// Address and access control of the server.
     #[serde(default)]
     serve: Serve,
@@ -123,6 +128,7 @@ fn check_sections(root: &Node, dialect: Dialect, folder: &Path, faults: &mut Fau
     bulk::check(root.get("bulk"), &around, faults);
     batch::check(root.get("batch"), root.get("bulk"), folder, faults);
     subscription::check(root.get("subscription"), folder, faults);
+    notify::check(root.get("notify"), faults);
     serve::check(root.get("serve"), faults);
     retention::check(root.get("retention"), faults);
     team::check(root, faults);
@@ -152,6 +158,8 @@ pub(crate) struct Config {
     pub(crate) databases: Databases,
     /// The subscriptions: events and their sinks.
     pub(crate) subscriptions: BTreeMap<String, SubscriptionEntry>,
+    /// The targets of alerts.
+    pub(crate) notify: BTreeMap<String, NotifyEntry>,
     pub(crate) serve: Serve,
     pub(crate) retention: Retention,
     /// The folder that relative paths refer to.
@@ -266,6 +274,7 @@ pub(crate) fn parse(
     let store = sections.store.as_deref().and_then(|store| format::store(store, folder).ok());
     let Sections { worker, redis, kinds, schedules, limits, bulk, batch, retention, .. } = sections;
     let (databases, subscriptions, serve) = (sections.database, sections.subscription, sections.serve);
+    let notify = sections.notify;
     let folder = folder.to_owned();
     let passwords: Vec<String> = store
         .iter()
@@ -273,6 +282,7 @@ pub(crate) fn parse(
         .flat_map(StoreAddress::passwords)
         .chain(redis.iter().flat_map(Redis::passwords))
         .chain(databases.values().flat_map(DatabaseEntry::passwords))
+        .chain(notify.values().flat_map(NotifyEntry::passwords))
         .collect();
     let holds_password =
         passwords.iter().any(|password| !password.is_empty() && text.contains(password.as_str()));
@@ -289,6 +299,7 @@ pub(crate) fn parse(
         batch,
         databases,
         subscriptions,
+        notify,
         serve,
         retention,
         folder,

@@ -3,17 +3,20 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::{Error, Result};
+use anyhow::{Context as _, Error, Result};
 use clap::ValueEnum;
-use futures::future::{join_all, pending};
+use futures::future::{BoxFuture, join_all, pending};
 use milepost::{Coordination, Worker};
 use milepost_cli_support::operations;
+use milepost_core::port::Store;
+use milepost_notify::{Notifier, Target};
 use milepost_server::metrics::Counts;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::ServeArgs;
 use super::numbers::{PublisherNumbers, WorkerNumbers};
-use crate::config::Config;
+use crate::config::{Config, NotifyEntry};
 use crate::relay::Publishers;
 use crate::work::{self, At, WorkerArgs};
 
@@ -62,6 +65,8 @@ pub(super) struct Parts {
     /// The worker that runs operations on many jobs.
     operations: Option<Worker>,
     publishers: Option<Publishers>,
+    /// The task that sends messages about alerts.
+    notifier: Option<JoinHandle<()>>,
 }
 
 impl Parts {
@@ -83,6 +88,8 @@ impl Parts {
         let Some((mut config, file)) = configured else { return Ok(Self { operations, ..Self::default() }) };
         let publishes = args.wants(Part::Relay) && Part::Relay.has_anything_to_do(Some(&config));
         let store = at.database.store();
+        let targets = if args.wants(Part::Api) { targets(&config)? } else { Vec::new() };
+        let alerts_of = Arc::clone(&store);
         // Before the publishers start, which store their subscriptions: a configuration that is refused changes nothing. Without kinds, too:
         // limits, schedules and DAGs apply to jobs that programs in other languages run.
         let prepared = match args.wants(Part::Work) {
@@ -94,7 +101,8 @@ impl Parts {
             Some(prepared) => prepared.start(config, &file, WorkerArgs::default(), helper).await?,
             None => Vec::new(),
         };
-        Ok(Self { workers, operations, publishers })
+        let notifier = (!targets.is_empty()).then(|| notifier(alerts_of, targets, stop));
+        Ok(Self { workers, operations, publishers, notifier })
     }
 
     /// Returns the counters of the parts.
@@ -121,9 +129,31 @@ impl Parts {
     /// Stops the workers and publishers: lets running work finish or hands it back, and waits until it has ended.
     pub(super) async fn leave(self) -> Result<()> {
         join_all(self.workers.into_iter().chain(self.operations).map(Worker::shutdown)).await;
+        if let Some(notifier) = self.notifier {
+            // A panic of this task is logged, and concerns nothing else.
+            let _ = notifier.await;
+        }
         match self.publishers {
             Some(mut publishers) => publishers.ended().await,
             None => Ok(()),
         }
     }
+}
+
+/// Returns the targets of alerts of the configuration.
+fn targets(config: &Config) -> Result<Vec<Target>> {
+    let target = |(name, entry): (&String, &NotifyEntry)| {
+        entry.target(name).with_context(|| format!("the target {name} of alerts"))
+    };
+    config.notify.iter().map(target).collect()
+}
+
+/// Starts the task that records alerts, and sends messages about them to the targets.
+fn notifier(store: Arc<dyn Store>, targets: Vec<Target>, stop: &CancellationToken) -> JoinHandle<()> {
+    let of = Arc::clone(&store);
+    let observe = Box::new(move || -> BoxFuture<'static, _> {
+        let store = Arc::clone(&of);
+        Box::pin(async move { milepost_server::alerts(&store).await })
+    });
+    tokio::spawn(Notifier::new(store, targets, observe).run(stop.clone()))
 }

@@ -10,7 +10,6 @@ mod reconnecting;
 pub(crate) mod redis;
 pub(crate) mod setting;
 pub(crate) mod webhook;
-mod words;
 
 use std::fmt;
 use std::time::Duration;

@@ -1,11 +1,9 @@
 //! Settings that several sinks have, and their checks.
 
-use std::fmt;
 use std::time::Duration;
 
 use milepost_core::text::is_unprintable;
-use schemars::JsonSchema;
-use serde::Deserialize;
+pub use milepost_http::SecretUrl;
 use thiserror::Error;
 
 use crate::template::Template;
@@ -23,29 +21,6 @@ pub struct InvalidSink {
 impl InvalidSink {
     pub(super) fn new(setting: &'static str, why: impl Into<String>) -> Self {
         Self { setting, why: why.into() }
-    }
-}
-
-/// A URL that may hold a password, and is therefore never shown.
-#[derive(Clone, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(transparent)]
-pub struct SecretUrl(String);
-
-impl SecretUrl {
-    pub(super) fn expose(&self) -> &str {
-        &self.0
-    }
-}
-
-impl From<&str> for SecretUrl {
-    fn from(url: &str) -> Self {
-        Self(url.to_owned())
-    }
-}
-
-impl fmt::Debug for SecretUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SecretUrl(…)")
     }
 }
 

@@ -1,5 +1,6 @@
 //! The API under `/v1`, with one module for each resource. Each module exports only its `routes` to the rest of the server.
 
+mod alerts;
 pub(crate) mod attempt;
 mod audit;
 pub(crate) mod batches;
@@ -31,6 +32,7 @@ use crate::app::App;
 /// Returns all routes under `/v1` with their OpenAPI descriptions.
 pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
+        .merge(alerts::routes())
         .merge(audit::routes())
         .merge(batches::routes())
         .merge(bulk::routes())

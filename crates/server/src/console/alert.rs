@@ -1,5 +1,6 @@
 //! A problem that the overview page shows.
 
+use milepost_core::alert::{ActiveAlert, AlertKey, AlertRule, Severity, Silence};
 use milepost_core::text::is_unprintable;
 
 use super::form::Action;
@@ -10,6 +11,8 @@ pub(super) const CAUSES_MAX: usize = 8;
 
 /// A problem.
 pub(crate) struct Alert {
+    /// Its identity, which stays the same while its texts change.
+    pub(crate) key: AlertKey,
     /// Whether an operator must act; otherwise it is only a warning.
     pub(crate) error: bool,
     pub(crate) title: String,
@@ -18,6 +21,8 @@ pub(crate) struct Alert {
     /// The page that previews an action on what the alert is about.
     pub(crate) preview: Option<Preview>,
     pub(crate) actions: Vec<Action>,
+    /// The silence that an operator has set.
+    pub(crate) silence: Option<Silence>,
 }
 
 /// Where details of a problem are.
@@ -78,9 +83,24 @@ pub(crate) struct Preview {
     pub(crate) url: String,
 }
 
+/// The identity of an alert: its rule and its subject.
+pub(super) fn key(rule: AlertRule, subject: impl Into<String>) -> AlertKey {
+    AlertKey::new(rule, subject)
+}
+
 /// Creates an alert without actions, which links to another page.
-pub(super) fn to_look_at(error: bool, title: String, words: &str, details: Details) -> Alert {
-    Alert { error, title, words: words.to_owned(), details, preview: None, actions: Vec::new() }
+pub(super) fn to_look_at(key: AlertKey, error: bool, title: String, words: &str, details: Details) -> Alert {
+    let words = words.to_owned();
+    Alert { key, error, title, words, details, preview: None, actions: Vec::new(), silence: None }
+}
+
+impl Alert {
+    /// Returns it without what only a page can show.
+    pub(super) fn into_active(self) -> ActiveAlert {
+        let severity = if self.error { Severity::Error } else { Severity::Warning };
+        let (title, words, command) = (self.title, self.words, self.details.command);
+        ActiveAlert { key: self.key, severity, title, words, command }.bounded()
+    }
 }
 
 #[cfg(test)]

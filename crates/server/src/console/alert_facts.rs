@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use milepost_core::alert::AlertTarget;
 use milepost_core::batch::listing::{BatchFilter, BatchView};
 use milepost_core::bulk::listing::{BulkFilter, BulkView};
 use milepost_core::dag::state::BatchState;
@@ -50,6 +51,8 @@ pub(super) struct Facts {
     pub(super) pauses: HashMap<String, String>,
     /// Promotions of the database server within the last days.
     pub(super) promoted: Option<Finding>,
+    /// The targets of alerts.
+    pub(super) alert_targets: Vec<AlertTarget>,
     /// Whether the store has any job, ended ones included.
     pub(super) has_jobs: bool,
 }
@@ -79,6 +82,8 @@ impl Facts {
             )?;
         let ids: Vec<_> = failed.iter().chain(&retrying).map(|job| job.id).collect();
         let failures = store.last_failures(&ids).await?;
+        // Not every account may read them.
+        let alert_targets = store.alert_targets().await.unwrap_or_default();
         let (queues, subscriptions, consumers, limits) = (None, None, None, None);
         Ok(Self {
             queues,
@@ -96,6 +101,7 @@ impl Facts {
             aborted,
             promoted,
             pauses: HashMap::new(),
+            alert_targets,
             has_jobs: !any.is_empty(),
         })
     }

@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 use milepost_core::actions::Action as _;
 use milepost_core::actions::job::JobAction;
 use milepost_core::actions::queue::QueueAction;
+use milepost_core::alert::{AlertKey, AlertRule};
 use milepost_core::listing::{JobRow, LastFailure};
 
-use super::alert::{Alert, CAUSES_MAX, Details, Preview, to_look_at};
+use super::alert::{Alert, CAUSES_MAX, Details, Preview, key, to_look_at};
 use super::alert_facts::{Facts, JOBS_MAX};
 use super::form::Action;
 use super::format::{cut, query, relative, several};
@@ -58,6 +59,13 @@ impl<'a> Group<'a> {
         self.jobs.len() as u64
     }
 
+    /// Returns the identity of the alert for the cause.
+    fn key(&self, rule: AlertRule) -> AlertKey {
+        let Cause { kind, queue, error_code } = self.cause;
+        let code = if error_code.is_empty() { String::new() } else { format!(": {error_code}") };
+        key(rule, format!("{kind} in {queue}{code}"))
+    }
+
     fn attempts(&self) -> u32 {
         self.jobs.iter().map(|job| job.attempt).max().unwrap_or_default()
     }
@@ -94,6 +102,7 @@ impl Facts {
         let alert = |group: Group<'_>| {
             let filter = group.filter("failed");
             Alert {
+                key: group.key(AlertRule::JobsFailed),
                 error: true,
                 title: format!(
                     "{}{more} failed: {}",
@@ -104,13 +113,15 @@ impl Facts {
                 details: Details::of_jobs(&filter),
                 preview: page.viewer.operates.then(|| retry(&filter)),
                 actions: group.actions(self, page),
+                silence: None,
             }
         };
         let others = (!others.is_empty()).then(|| {
             let jobs = others.iter().map(Group::number).sum();
             let causes = several(others.len() as u64, "more cause", "more causes");
             let title = format!("{}{more} failed for {causes}", several(jobs, "job", "jobs"));
-            to_look_at(true, title, "See the list of failed jobs.", Details::of_jobs(&[("state", "failed")]))
+            let (key, details) = (key(AlertRule::JobsFailed, "more"), Details::of_jobs(&[("state", "failed")]));
+            to_look_at(key, true, title, "See the list of failed jobs.", details)
         });
         groups.into_iter().map(alert).chain(others).collect()
     }
@@ -125,6 +136,7 @@ impl Facts {
             let fail =
                 several(group.number(), "job fails and is tried again", "jobs fail and are tried again");
             Alert {
+                key: group.key(AlertRule::JobsRetrying),
                 error: false,
                 title: format!("{at_least}{fail}: {}", group.cause.kind),
                 words: format!(
@@ -135,6 +147,7 @@ impl Facts {
                 details: Details::of_jobs(&group.filter("retry_wait")),
                 preview: None,
                 actions: group.actions(self, page),
+                silence: None,
             }
         };
         groups.take(CAUSES_MAX).map(alert).collect()

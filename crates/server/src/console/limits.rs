@@ -4,6 +4,7 @@ use axum::extract::State;
 use axum::response::Response;
 use milepost_core::actions::Action as _;
 use milepost_core::actions::limit::LimitAction;
+use milepost_core::alert::{AlertKey, AlertRule};
 use milepost_core::error::StoreError;
 use milepost_core::limit::{Limit, LimitView, Rate, Source, Target};
 
@@ -151,6 +152,7 @@ pub(super) fn slowed(limits: &[LimitView], page: &Page) -> Vec<Alert> {
             return None;
         };
         (rate.per_second <= SLOW_PER_SECOND).then(|| Alert {
+            key: AlertKey::new(AlertRule::LimitSlowed, kind.as_str()),
             error: false,
             title: format!("Kind {kind} is slowed down"),
             words: format!(
@@ -160,6 +162,7 @@ pub(super) fn slowed(limits: &[LimitView], page: &Page) -> Vec<Alert> {
             details: Details::at(kind_url(kind), format!("milepost limits remove --kind={}", quoted(kind))),
             preview: None,
             actions: lift(view, page).into_iter().collect(),
+            silence: None,
         })
     };
     limits.iter().filter_map(of).collect()

@@ -24,6 +24,7 @@ mod contrast;
 mod dag;
 mod dead_letters;
 mod error_page;
+mod event_alerts;
 mod events;
 mod failing;
 mod filter_bar;
@@ -53,6 +54,7 @@ mod start;
 mod state_bar;
 mod state_diagram;
 mod status;
+mod silence;
 mod sublist;
 mod time_input;
 mod timeline;
@@ -74,7 +76,7 @@ pub(crate) use error_page::explain;
 pub(crate) use flash::{carry, is_refused_form};
 pub(crate) use form::{look_anew, multipart};
 pub(crate) use page::{Drawn, Page, draw};
-pub use status::status;
+pub use status::{alerts, status};
 
 /// Access to pages that only show data.
 const VIEWER: Needed = Needed::Role(Role::Viewer);
@@ -85,6 +87,8 @@ const OPERATOR: Needed = Needed::Role(Role::Operator);
 pub(crate) fn routes() -> Pages {
     Pages::default()
         .add(Method::GET, "/", VIEWER, get(overview::show))
+        .add(Method::POST, "/alerts/silence", OPERATOR, post(silence::silence))
+        .add(Method::POST, "/alerts/unsilence", OPERATOR, post(silence::unsilence))
         .add(Method::GET, "/series.json", VIEWER, get(charts::get))
         .add(Method::GET, "/series-recent.json", VIEWER, get(charts::recent))
         .add(Method::GET, "/jobs", VIEWER, get(jobs::list))

@@ -12,9 +12,9 @@ use super::charts::Charts;
 use super::format::{between, count, length};
 use super::in_progress::InProgress;
 use super::page::{Drawn, Page, draw};
-use super::queues;
 use super::series::Minute;
 use super::state_bar::StateBar;
+use super::{queues, silence};
 use crate::app::App;
 use crate::params;
 
@@ -77,7 +77,8 @@ pub(super) async fn show(State(app): State<App>, page: Page) -> Drawn {
     let mut queues: Vec<&QueueKinds> = facts.queues.iter().flatten().collect();
     queues.sort_by_key(|queue| std::cmp::Reverse(queue.jobs()));
     let longest = queues.first().map_or(0, |queue| queue.jobs());
-    let alerts = facts.alerts(&page);
+    let mut alerts = facts.alerts(&page);
+    silence::add(&mut alerts, &page, app.store.as_ref()).await;
     let overview = Overview {
         is_new: alerts.is_empty() && facts.are_empty(),
         alerts,

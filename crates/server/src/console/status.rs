@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use milepost_core::alert::{ALERTS_MAX, ActiveAlert};
 use milepost_core::bulk::listing::BulkView;
 use milepost_core::error::StoreError;
 use milepost_core::port::Store;
 
+use super::alert::Alert;
 use super::alert_facts::Facts;
 use super::format::{count, several};
 use super::page::Page;
@@ -18,6 +20,28 @@ use crate::status_entry::{StatusEntry, Urgency};
 /// # Errors
 /// If the store does not answer.
 pub async fn status(store: &Arc<dyn Store>) -> Result<Vec<StatusEntry>, StoreError> {
+    let facts = facts(store).await?;
+    let problems = facts.alerts(&Page::of_nobody()).into_iter().map(|alert| StatusEntry {
+        urgency: if alert.error { Urgency::Error } else { Urgency::Warning },
+        alert: Some(alert.key.to_string()),
+        title: alert.title,
+        words: alert.words,
+        command: alert.details.command,
+    });
+    Ok(problems.chain(in_progress(&facts)).collect())
+}
+
+/// Returns the problems that the overview page shows, errors first, with their identities. Their number and texts are bounded.
+///
+/// # Errors
+/// If the store does not answer.
+pub async fn alerts(store: &Arc<dyn Store>) -> Result<Vec<ActiveAlert>, StoreError> {
+    let alerts = facts(store).await?.alerts(&Page::of_nobody()).into_iter();
+    Ok(alerts.take(ALERTS_MAX).map(Alert::into_active).collect())
+}
+
+/// Reads everything, and waits for the counts.
+async fn facts(store: &Arc<dyn Store>) -> Result<Facts, StoreError> {
     let (facts, queues, subscriptions, consumers, limits) = tokio::try_join!(
         Facts::read(store.as_ref()),
         store.queues_by_kind(KINDS_MAX),
@@ -27,26 +51,20 @@ pub async fn status(store: &Arc<dyn Store>) -> Result<Vec<StatusEntry>, StoreErr
     )?;
     // Not every account may read the audit, and who paused a queue is only an addition.
     let pauses = queues::who_paused(&queues, store.as_ref()).await.unwrap_or_default();
-    let facts = Facts {
+    Ok(Facts {
         pauses,
         queues: Some(queues),
         subscriptions: Some(subscriptions),
         consumers: Some(consumers),
         limits: Some(limits),
         ..facts
-    };
-    let problems = facts.alerts(&Page::of_nobody()).into_iter().map(|alert| StatusEntry {
-        urgency: if alert.error { Urgency::Error } else { Urgency::Warning },
-        title: alert.title,
-        words: alert.words,
-        command: alert.details.command,
-    });
-    Ok(problems.chain(in_progress(&facts)).collect())
+    })
 }
 
 fn in_progress(facts: &Facts) -> Vec<StatusEntry> {
     let running = |title: String, words: String, command: String| StatusEntry {
         urgency: Urgency::Running,
+        alert: None,
         title,
         words,
         command,

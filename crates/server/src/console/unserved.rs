@@ -2,9 +2,10 @@
 
 use std::cmp::Reverse;
 
+use milepost_core::alert::AlertRule;
 use milepost_core::listing::QueueKinds;
 
-use super::alert::{Alert, CAUSES_MAX, Details, to_look_at};
+use super::alert::{Alert, CAUSES_MAX, Details, key, to_look_at};
 use super::alert_facts::Facts;
 use super::format::several;
 
@@ -25,7 +26,8 @@ impl Facts {
         let more = (!more.is_empty()).then(|| {
             let kinds = several(more.len() as u64, "more kind", "more kinds");
             let words = "Their jobs are due, but no active worker of their queues has a handler for them.";
-            to_look_at(true, format!("No handler for {kinds}"), words, Details::of_queues())
+            let title = format!("No handler for {kinds}");
+            to_look_at(key(AlertRule::KindUnserved, "more"), true, title, words, Details::of_queues())
         });
         let others = others.into_iter().map(of_queue);
         others.chain(kinds.into_iter().map(of_kind)).chain(more).collect()
@@ -45,6 +47,7 @@ impl Facts {
 
 fn of_queue(queue: &QueueKinds) -> Alert {
     Alert {
+        key: key(AlertRule::QueueUnserved, queue.name.as_str()),
         error: true,
         title: format!("No worker serves queue {}", queue.name),
         words: format!(
@@ -55,6 +58,7 @@ fn of_queue(queue: &QueueKinds) -> Alert {
         // A pause would only hide that no worker serves it.
         preview: None,
         actions: Vec::new(),
+        silence: None,
     }
 }
 
@@ -64,5 +68,6 @@ fn of_kind((queue, kind, due): UnservedKind<'_>) -> Alert {
         several(due.unsigned_abs(), "job waits", "jobs wait"),
         queue.name
     );
-    to_look_at(true, format!("No handler for kind {kind}"), &words, Details::of_kind(kind))
+    let key = key(AlertRule::KindUnserved, format!("{kind} in {}", queue.name));
+    to_look_at(key, true, format!("No handler for kind {kind}"), &words, Details::of_kind(kind))
 }

@@ -8,6 +8,7 @@ use async_nats::jetstream::context::{PublishError, PublishErrorKind};
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::{self, Context, ContextBuilder, ErrorCode, stream};
 use async_nats::{ConnectErrorKind, ConnectOptions, Event as Happening, ServerAddr};
+use milepost_http::in_full;
 use percent_encoding::percent_decode_str;
 use rustls::crypto::ring;
 use tokio::sync::watch;
@@ -15,7 +16,6 @@ use tokio::time::Instant;
 
 use crate::sink::reconnecting::Connection;
 use crate::sink::setting::InvalidSink;
-use crate::sink::words::in_full;
 use crate::sink::{Delivery, SinkDown};
 
 /// Name of the connection, as the server lists it.

@@ -2,7 +2,6 @@
 
 mod push_result;
 mod request;
-pub(crate) mod signature;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,18 +12,15 @@ use async_trait::async_trait;
 use futures::StreamExt;
 use milepost_core::event::Event;
 use milepost_core::secrets::Secrets;
-use milepost_http::{Guard, Networks};
-use reqwest::redirect::Policy;
+pub use milepost_http::WebhookSecret;
+use milepost_http::{Guard, Networks, Signer, in_full};
 use reqwest::{Client, Url};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::time::{Instant, timeout_at};
 
 use self::push_result::PushResult;
-use self::signature::Signer;
-pub use self::signature::WebhookSecret;
 use super::setting::{self, InvalidSink, SecretUrl};
-use super::words::in_full;
 use super::{Delivery, Sink, SinkDown};
 
 /// The maximum number of concurrent requests of a call.
@@ -80,7 +76,7 @@ impl fmt::Debug for Webhook {
 
 impl Webhook {
     pub(super) fn open(config: &WebhookConfig) -> Result<Self, InvalidSink> {
-        let url = url(config.url.expose())?;
+        let url = milepost_http::guarded_url(config.url.expose()).map_err(|why| InvalidSink::new("url", why))?;
         let networks = networks(&config.allow_networks, &url)?;
         networks.check_url(&url).map_err(|why| InvalidSink::new("url", why.to_string()))?;
         Self::guarded(config, url, Guard::new(networks))
@@ -91,25 +87,15 @@ impl Webhook {
             return Err(InvalidSink::new("concurrency", format!("it must be 1 to {CONCURRENCY_MAX}")));
         }
         let timeout = setting::timeout(config.timeout_ms)?;
-        let no_client = |why: String| InvalidSink::new("url", why);
-        let tls = milepost_http::tls_config(&url).map_err(|error| no_client(error.to_string()))?;
-        let client = Client::builder()
-            .user_agent(concat!("milepost/", env!("CARGO_PKG_VERSION")))
-            // The addresses that a proxy connects to cannot be checked here.
-            .no_proxy()
-            .redirect(Policy::none())
-            .dns_resolver(guard)
-            // Shorter than the total timeout, so that a failed connection is recognized, and it is certain that nothing was sent.
-            .connect_timeout(timeout / 2)
-            .tls_backend_preconfigured(tls)
-            .build()
-            .map_err(|error| no_client(in_full(&error.without_url())))?;
+        let client = milepost_http::guarded_client(&url, guard, timeout)
+            .map_err(|why| InvalidSink::new("url", why))?;
         Ok(Self {
             place: format!("the webhook at {}", milepost_http::origin(&url)),
             client,
             secrets: Secrets::new(milepost_http::secret_parts(&url)),
             url,
-            signer: Signer::new(&config.secrets)?,
+            signer: Signer::new(&config.secrets)
+                .map_err(|why| InvalidSink::new("secrets", why.to_string()))?,
             concurrency: config.concurrency,
             source: setting::source(&config.source)?,
             timeout,
@@ -196,18 +182,6 @@ impl Sink for Webhook {
 fn networks(allowed: &[String], url: &Url) -> Result<Networks, InvalidSink> {
     Networks::parse(allowed, url.scheme() == "https")
         .map_err(|why| InvalidSink::new("allow_networks", why.to_string()))
-}
-
-fn url(text: &str) -> Result<Url, InvalidSink> {
-    let form = "it is not of the form https://HOST/PATH";
-    let url = Url::parse(text).map_err(|_| InvalidSink::new("url", form))?;
-    match url.scheme() {
-        "https" | "http" => Ok(url),
-        _ => Err(InvalidSink::new(
-            "url",
-            "it must begin with https://, or with http:// within `allow_networks`",
-        )),
-    }
 }
 
 #[cfg(test)]

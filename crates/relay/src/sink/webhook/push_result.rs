@@ -12,8 +12,6 @@ use crate::sink::{Delivery, SinkDown};
 
 /// How much of a body is read: enough to reuse the connection and to show the error.
 const BODY_BYTES_MAX: usize = 16 * 1024;
-/// How many characters of the body are shown.
-const WORDS_CHARS_MAX: usize = 300;
 /// How long to wait for the body; the status is already known.
 const BODY_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -47,7 +45,7 @@ pub(super) async fn of(
     // The status is sufficient if the body does not arrive.
     let deadline = deadline.min(Instant::now() + BODY_TIMEOUT);
     let _ = timeout_at(deadline, milepost_http::read(response, &mut body, BODY_BYTES_MAX)).await;
-    let why = || in_words(status, redirect.as_deref(), &secrets.hide(body.text()));
+    let why = || milepost_http::in_words(status, redirect.as_deref(), &printable(&secrets.hide(body.text())));
     match status {
         status if status.is_success() => PushResult::Known(Delivery::Acknowledged),
         StatusCode::GONE => PushResult::Down(SinkDown { for_good: true, ..SinkDown::now(place, why()) }),
@@ -59,19 +57,6 @@ pub(super) async fn of(
     }
 }
 
-/// Returns the status and the beginning of the body on one line.
-fn in_words(status: StatusCode, redirect: Option<&str>, said: &str) -> String {
-    if status.is_redirection() {
-        let to = redirect.map_or_else(String::new, |to| format!(" to {to}"));
-        return format!(
-            "it answered {status}: a redirect{to}, which is not followed; configure the URL that it leads to"
-        );
-    }
-    let text = said.replace(is_unprintable, " ");
-    let mut words: String = text.chars().take(WORDS_CHARS_MAX).collect();
-    if words.len() < text.len() && !words.ends_with('…') {
-        words.push('…');
-    }
-    let colon = if words.is_empty() { "" } else { ": " };
-    format!("it answered {status}{colon}{words}")
+fn printable(text: &str) -> String {
+    text.replace(is_unprintable, " ")
 }

@@ -3,10 +3,10 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use milepost_core::event::Event;
+use milepost_http::Signer;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 
-use super::signature::Signer;
 use crate::message::{CONTENT_TYPE as JSON, Message, is_reserved};
 
 /// Characters that are escaped in CloudEvents attributes in HTTP headers, in addition to non-ASCII characters.

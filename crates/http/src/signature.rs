@@ -7,8 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use ring::hmac;
 use schemars::JsonSchema;
 use serde::Deserialize;
-
-use crate::sink::setting::InvalidSink;
+use thiserror::Error;
 
 /// Optional prefix of a secret.
 const PREFIX: &str = "whsec_";
@@ -34,13 +33,22 @@ impl fmt::Debug for WebhookSecret {
     }
 }
 
+/// The secrets of a webhook cannot be used. Contains no secrets.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub struct InvalidSecrets(String);
+
 /// Signs with every configured secret, so that a receiver that has only the old or only the new one finds its signature.
 #[derive(Debug)]
-pub(crate) struct Signer(Vec<hmac::Key>);
+pub struct Signer(Vec<hmac::Key>);
 
 impl Signer {
-    pub(crate) fn new(secrets: &[WebhookSecret]) -> Result<Self, InvalidSink> {
-        let refused = |why: String| InvalidSink::new("secrets", why);
+    /// Creates a signer.
+    ///
+    /// # Errors
+    /// [`InvalidSecrets`] if there are none or too many, or one is no secret.
+    pub fn new(secrets: &[WebhookSecret]) -> Result<Self, InvalidSecrets> {
+        let refused = InvalidSecrets;
         if secrets.is_empty() || secrets.len() > SECRETS_MAX {
             return Err(refused(format!(
                 "there must be 1 to {SECRETS_MAX}; `echo whsec_$(openssl rand -base64 32)` creates one"
@@ -56,7 +64,8 @@ impl Signer {
     }
 
     /// Returns the value of `webhook-signature` for a message that is sent at this time, in seconds since 1970.
-    pub(crate) fn sign(&self, id: &str, timestamp: i64, body: &[u8]) -> String {
+    #[must_use]
+    pub fn sign(&self, id: &str, timestamp: i64, body: &[u8]) -> String {
         let signature = |key: &hmac::Key| {
             let mut signing = hmac::Context::with_key(key);
             signing.update(format!("{id}.{timestamp}.").as_bytes());

@@ -3,7 +3,8 @@
 use std::error::Error;
 
 /// Returns an error with its causes, except for causes that its message already contains.
-pub(super) fn in_full(error: &dyn Error) -> String {
+#[must_use]
+pub fn in_full(error: &dyn Error) -> String {
     let (mut text, mut cause) = (error.to_string(), error.source());
     while let Some(error) = cause {
         let words = error.to_string();

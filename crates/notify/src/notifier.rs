@@ -1,0 +1,108 @@
+//! The loop that records alerts and sends messages about them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::{BoxFuture, join_all};
+use jiff::Timestamp;
+use milepost_core::alert::{ActiveAlert, IncidentTimes, LEASE, NoticeOutcome, NoticeRules, TEXT_BYTES_MAX, retry_wait};
+use milepost_core::error::StoreError;
+use milepost_core::port::Store;
+use milepost_core::text::shorten;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::channel::{Channel, SendError};
+use crate::message::Message;
+
+/// How often alerts are looked for.
+const EVERY: Duration = Duration::from_secs(15);
+/// The pause is at least this multiple of the time that looking for alerts takes, so that a large store is not kept busy.
+const TIMES: u32 = 20;
+/// The longest pause.
+const PAUSE_MAX: Duration = Duration::from_secs(5 * 60);
+
+/// Returns the alerts of the store, as the server's overview shows them.
+pub type Observe = Box<dyn Fn() -> BoxFuture<'static, Result<Vec<ActiveAlert>, StoreError>> + Send + Sync>;
+
+/// A target of alerts.
+#[derive(Debug)]
+pub struct Target {
+    /// What it is told.
+    pub rules: NoticeRules,
+    /// How it is told.
+    pub channel: Channel,
+    /// The address of the console, for links.
+    pub console: Option<String>,
+}
+
+/// Records alerts, and sends messages about them to targets, until it is stopped. Any number of servers may run one on the same store.
+pub struct Notifier {
+    store: Arc<dyn Store>,
+    targets: Vec<Target>,
+    observe: Observe,
+    every: Duration,
+    times: IncidentTimes,
+}
+
+impl Notifier {
+    /// Creates a notifier.
+    pub fn new(store: Arc<dyn Store>, targets: Vec<Target>, observe: Observe) -> Self {
+        Self { store, targets, observe, every: EVERY, times: IncidentTimes::default() }
+    }
+
+    /// Sets how often alerts are looked for, and the times of incidents.
+    #[must_use]
+    pub fn timed(self, every: Duration, times: IncidentTimes) -> Self {
+        Self { every, times, ..self }
+    }
+
+    /// Runs until it is stopped. A message that is being sent is completed.
+    pub async fn run(self, stop: CancellationToken) {
+        loop {
+            let begun = Instant::now();
+            match self.record().await {
+                // Without it, incidents would seem to have ended.
+                Err(error) => tracing::warn!(error = error.chain(), "alerts cannot be recorded now"),
+                Ok(()) => {
+                    let pause = (begun.elapsed() * TIMES).clamp(self.every, PAUSE_MAX.max(self.every));
+                    join_all(self.targets.iter().map(|target| self.tell(target))).await;
+                    if stop.run_until_cancelled(tokio::time::sleep(pause)).await.is_none() {
+                        return;
+                    }
+                    continue;
+                }
+            }
+            if stop.run_until_cancelled(tokio::time::sleep(self.every)).await.is_none() {
+                return;
+            }
+        }
+    }
+
+    async fn record(&self) -> Result<(), StoreError> {
+        let alerts = (self.observe)().await?;
+        self.store.observe_alerts(&alerts, &self.times).await
+    }
+
+    /// Sends a target what is due, if no other server does.
+    async fn tell(&self, target: &Target) {
+        let name = &target.rules.target;
+        let told = async {
+            let Some(claim) = self.store.claim_notices(&target.rules, LEASE).await? else { return Ok(()) };
+            let message = Message::new(name, &claim.notices, target.console.as_deref(), Timestamp::now());
+            let outcome = match target.channel.send(&message).await {
+                Ok(()) => NoticeOutcome::Delivered,
+                Err(SendError { why, retry_after }) => {
+                    tracing::warn!(target = name, why, "a message about alerts was not delivered");
+                    let wait = retry_wait(claim.failures).max(retry_after.unwrap_or_default()).min(PAUSE_MAX * 2);
+                    NoticeOutcome::Failed { why: shorten(why, TEXT_BYTES_MAX), wait }
+                }
+            };
+            // If this fails, the message is sent again after the lease.
+            self.store.end_notices(&claim, &outcome).await.map(drop)
+        };
+        if let Err(error) = told.await {
+            tracing::warn!(target = name, error = error.chain(), "messages about alerts cannot be claimed now");
+        }
+    }
+}
