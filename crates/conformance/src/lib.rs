@@ -2,6 +2,7 @@
 //! [`inbox_conformance!`]. All functions here panic when an expectation fails.
 
 pub mod admin;
+pub mod alerts;
 pub mod audit;
 pub mod batches;
 pub mod changes;
@@ -80,6 +81,16 @@ macro_rules! conformance {
                 operations_on_a_job_that_does_not_exist_say_so
                 a_stop_asked_for_again_comes_no_later
                 times_out_of_reach_are_refused
+            }
+            alerts {
+                an_alert_is_one_incident_from_its_first_to_its_last_observation
+                of_many_servers_one_claims_a_message
+                a_message_whose_sender_died_is_claimed_again_after_the_lease
+                a_target_rests_after_a_message
+                a_message_that_failed_waits_and_is_shown
+                a_silenced_alert_begins_unnoticed
+                a_silence_until_the_end_goes_with_its_incident
+                incidents_are_deleted_some_time_after_their_end
             }
             audit {
                 every_change_by_an_actor_leaves_one_row

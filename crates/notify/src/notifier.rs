@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures::future::{BoxFuture, join_all};
 use jiff::Timestamp;
-use milepost_core::alert::{ActiveAlert, IncidentTimes, LEASE, NoticeOutcome, NoticeRules, TEXT_BYTES_MAX, retry_wait};
+use milepost_core::alert::{ActiveAlert, IncidentTimes, NoticeOutcome, NoticeRules, NoticeTimes, TEXT_BYTES_MAX, retry_wait};
 use milepost_core::error::StoreError;
 use milepost_core::port::Store;
 use milepost_core::text::shorten;
@@ -42,38 +42,39 @@ pub struct Notifier {
     targets: Vec<Target>,
     observe: Observe,
     every: Duration,
-    times: IncidentTimes,
+    incidents: IncidentTimes,
+    messages: NoticeTimes,
 }
 
 impl Notifier {
     /// Creates a notifier.
     pub fn new(store: Arc<dyn Store>, targets: Vec<Target>, observe: Observe) -> Self {
-        Self { store, targets, observe, every: EVERY, times: IncidentTimes::default() }
+        Self { store, targets, observe, every: EVERY, incidents: IncidentTimes::default(), messages: NoticeTimes::default() }
     }
 
-    /// Sets how often alerts are looked for, and the times of incidents.
+    /// Sets how often alerts are looked for, and the times of incidents and messages.
     #[must_use]
-    pub fn timed(self, every: Duration, times: IncidentTimes) -> Self {
-        Self { every, times, ..self }
+    pub fn timed(self, every: Duration, incidents: IncidentTimes, messages: NoticeTimes) -> Self {
+        Self { every, incidents, messages, ..self }
     }
 
     /// Runs until it is stopped. A message that is being sent is completed.
     pub async fn run(self, stop: CancellationToken) {
         loop {
             let begun = Instant::now();
-            match self.record().await {
-                // Without it, incidents would seem to have ended.
-                Err(error) => tracing::warn!(error = error.chain(), "alerts cannot be recorded now"),
+            let pause = match self.record().await {
                 Ok(()) => {
                     let pause = (begun.elapsed() * TIMES).clamp(self.every, PAUSE_MAX.max(self.every));
                     join_all(self.targets.iter().map(|target| self.tell(target))).await;
-                    if stop.run_until_cancelled(tokio::time::sleep(pause)).await.is_none() {
-                        return;
-                    }
-                    continue;
+                    pause
                 }
-            }
-            if stop.run_until_cancelled(tokio::time::sleep(self.every)).await.is_none() {
+                // Nothing is told: without an observation, incidents would seem to have ended.
+                Err(error) => {
+                    tracing::warn!(error = error.chain(), "alerts cannot be recorded now");
+                    self.every
+                }
+            };
+            if stop.run_until_cancelled(tokio::time::sleep(pause)).await.is_none() {
                 return;
             }
         }
@@ -81,14 +82,14 @@ impl Notifier {
 
     async fn record(&self) -> Result<(), StoreError> {
         let alerts = (self.observe)().await?;
-        self.store.observe_alerts(&alerts, &self.times).await
+        self.store.observe_alerts(&alerts, &self.incidents).await
     }
 
     /// Sends a target what is due, if no other server does.
     async fn tell(&self, target: &Target) {
         let name = &target.rules.target;
         let told = async {
-            let Some(claim) = self.store.claim_notices(&target.rules, LEASE).await? else { return Ok(()) };
+            let Some(claim) = self.store.claim_notices(&target.rules, &self.messages).await? else { return Ok(()) };
             let message = Message::new(name, &claim.notices, target.console.as_deref(), Timestamp::now());
             let outcome = match target.channel.send(&message).await {
                 Ok(()) => NoticeOutcome::Delivered,

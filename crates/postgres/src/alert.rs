@@ -1,12 +1,10 @@
 //! Incidents of alerts, notices to targets, and silences.
 
-use std::time::Duration;
-
 use async_trait::async_trait;
 use jiff::Timestamp;
 use milepost_core::alert::{
     ActiveAlert, AlertKey, AlertTarget, CANDIDATES_MAX, Candidate, ENDED_FOR, Incident, IncidentFilter,
-    IncidentTimes, NoticeClaim, NoticeOutcome, NoticeRules, PAUSE, PRUNED_MAX, Silence, SilenceUntil,
+    IncidentTimes, NoticeClaim, NoticeOutcome, NoticeRules, NoticeTimes, PRUNED_MAX, Silence, SilenceUntil,
 };
 use milepost_core::audit::{Actor, AuditedAction};
 use milepost_core::duration::whole_ms;
@@ -33,8 +31,12 @@ impl AlertStore for PostgresStore {
         observed.await.map_err(|e| self.fail("observe_alerts", e))
     }
 
-    async fn claim_notices(&self, rules: &NoticeRules, lease: Duration) -> StoreResult<Option<NoticeClaim>> {
-        let claimed = self.inner.calm.atomically(async |tx| claim(tx, rules, lease).await);
+    async fn claim_notices(
+        &self,
+        rules: &NoticeRules,
+        times: &NoticeTimes,
+    ) -> StoreResult<Option<NoticeClaim>> {
+        let claimed = self.inner.calm.atomically(async |tx| claim(tx, rules, times).await);
         claimed.await.map_err(|e| self.fail("claim_notices", e))
     }
 
@@ -90,9 +92,13 @@ fn observe(alerts: &[ActiveAlert]) -> Query {
 }
 
 /// Claims what is due while the row of the target is locked, so that two servers do not claim the same.
-async fn claim(tx: &mut Session<'_>, rules: &NoticeRules, lease: Duration) -> Decoded<Option<NoticeClaim>> {
+async fn claim(
+    tx: &mut Session<'_>,
+    rules: &NoticeRules,
+    times: &NoticeTimes,
+) -> Decoded<Option<NoticeClaim>> {
     let name = &rules.target;
-    let locked = tx.row(sqlx::query(sql!("alert/lock_target")).bind(name.clone())).await?;
+    let locked = tx.row(sqlx::query(sql!("alert/lock_target")).bind(name.clone()).bind(whole_ms(times.pause))).await?;
     let locked = locked.ok_or(sqlx::Error::RowNotFound)?;
     if !locked.try_get::<bool, _>("free")? {
         return Ok(None);
@@ -106,7 +112,7 @@ async fn claim(tx: &mut Session<'_>, rules: &NoticeRules, lease: Duration) -> De
     if notices.is_empty() {
         return Ok(None);
     }
-    let claim = sqlx::query(sql!("alert/claim")).bind(name.clone()).bind(whole_ms(lease));
+    let claim = sqlx::query(sql!("alert/claim")).bind(name.clone()).bind(whole_ms(times.lease));
     let number = row::value(tx.row(claim).await?)?;
     Ok(Some(NoticeClaim { target: name.clone(), number, failures: count(&locked, "failures")?, notices }))
 }
@@ -119,7 +125,7 @@ async fn end(tx: &mut Session<'_>, claim: &NoticeClaim, outcome: &NoticeOutcome)
             Ok(tx.execute(failed).await? == 1)
         }
         NoticeOutcome::Delivered => {
-            if tx.execute(of_claim(sql!("alert/delivered")).bind(whole_ms(PAUSE))).await? == 0 {
+            if tx.execute(of_claim(sql!("alert/delivered"))).await? == 0 {
                 return Ok(false);
             }
             let told = claim.notices.all().map(|(stage, its)| (its.id.0, stage.as_str().to_owned()));

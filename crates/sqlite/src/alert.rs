@@ -1,12 +1,10 @@
 //! Incidents of alerts, notices to targets, and silences.
 
-use std::time::Duration;
-
 use async_trait::async_trait;
 use jiff::Timestamp;
 use milepost_core::alert::{
     ActiveAlert, AlertKey, AlertTarget, CANDIDATES_MAX, Candidate, ENDED_FOR, Incident, IncidentFilter,
-    IncidentTimes, NoticeClaim, NoticeOutcome, NoticeRules, PAUSE, PRUNED_MAX, Silence, SilenceUntil,
+    IncidentTimes, NoticeClaim, NoticeOutcome, NoticeRules, NoticeTimes, PRUNED_MAX, Silence, SilenceUntil,
 };
 use milepost_core::audit::{Actor, AuditedAction};
 use milepost_core::duration::whole_ms;
@@ -30,9 +28,13 @@ impl AlertStore for SqliteStore {
         self.write("observe_alerts", Hint::NONE, observe).await
     }
 
-    async fn claim_notices(&self, rules: &NoticeRules, lease: Duration) -> StoreResult<Option<NoticeClaim>> {
-        let rules = rules.clone();
-        self.write("claim_notices", Hint::NONE, move |tx| Ok(claim(tx, &rules, lease)?)).await
+    async fn claim_notices(
+        &self,
+        rules: &NoticeRules,
+        times: &NoticeTimes,
+    ) -> StoreResult<Option<NoticeClaim>> {
+        let (rules, times) = (rules.clone(), *times);
+        self.write("claim_notices", Hint::NONE, move |tx| Ok(claim(tx, &rules, &times)?)).await
     }
 
     async fn end_notices(&self, claim: &NoticeClaim, outcome: &NoticeOutcome) -> StoreResult<bool> {
@@ -107,11 +109,11 @@ fn observe(conn: &Connection, alerts: &[ActiveAlert], times: &IncidentTimes) -> 
     conn.prepare_cached(sql!("alert/prune_targets"))?.execute([before_ms]).map(drop)
 }
 
-fn claim(conn: &Connection, rules: &NoticeRules, lease: Duration) -> Sql<Option<NoticeClaim>> {
+fn claim(conn: &Connection, rules: &NoticeRules, times: &NoticeTimes) -> Sql<Option<NoticeClaim>> {
     let (name, now_ms) = (&rules.target, now_ms());
     let mut see = conn.prepare_cached(sql!("alert/see_target"))?;
     let (failures, free): (u32, bool) =
-        see.query_row((name, now_ms), |row| Ok((row::attempts(row, 0)?, row.get(1)?)))?;
+        see.query_row((name, now_ms, now_ms.saturating_sub(whole_ms(times.pause))), |row| Ok((row::attempts(row, 0)?, row.get(1)?)))?;
     if !free {
         return Ok(None);
     }
@@ -126,7 +128,7 @@ fn claim(conn: &Connection, rules: &NoticeRules, lease: Duration) -> Sql<Option<
         return Ok(None);
     }
     let mut claim = conn.prepare_cached(sql!("alert/claim"))?;
-    let number = claim.query_row((name, later_ms(now_ms, lease)), |row| row.get(0))?;
+    let number = claim.query_row((name, later_ms(now_ms, times.lease)), |row| row.get(0))?;
     Ok(Some(NoticeClaim { target: name.clone(), number, failures, notices }))
 }
 
@@ -136,7 +138,7 @@ fn end(conn: &Connection, claim: &NoticeClaim, outcome: &NoticeOutcome) -> Sql<b
         let failed = (name, number, now_ms, later_ms(now_ms, *wait), why);
         return Ok(conn.prepare_cached(sql!("alert/failed"))?.execute(failed)? == 1);
     }
-    let delivered = (name, number, now_ms, later_ms(now_ms, PAUSE));
+    let delivered = (name, number, now_ms);
     if conn.prepare_cached(sql!("alert/delivered"))?.execute(delivered)? == 0 {
         return Ok(false);
     }

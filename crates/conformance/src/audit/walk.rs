@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::SignedDuration;
+use milepost_core::alert::{ActiveAlert, AlertKey, AlertRule, IncidentTimes, Severity, SilenceUntil};
 use milepost_core::actions::job::{Inputs, JobAction};
 use milepost_core::actions::{Action as _, Input};
 use milepost_core::audit::AuditFilter;
@@ -186,6 +187,21 @@ impl Walk {
         self.told("retention.put", "failed", CHANGED).await;
         self.store.remove_retention(period.of).await.unwrap();
         self.told("retention.remove", "failed", WENT).await;
+
+        let alert = ActiveAlert {
+            key: AlertKey::new(AlertRule::QueuePaused, "mail"),
+            severity: Severity::Warning,
+            title: String::new(),
+            words: String::new(),
+            command: String::new(),
+        };
+        self.store.observe_alerts(std::slice::from_ref(&alert), &IncidentTimes::default()).await.unwrap();
+        self.store.silence_alert(&alert.key, SilenceUntil::Over).await.unwrap();
+        self.told("alert.silence", "queue_paused: mail", CAME).await;
+        self.store.silence_alert(&alert.key, SilenceUntil::For(LONG)).await.unwrap();
+        self.told("alert.silence", "queue_paused: mail", CHANGED).await;
+        self.store.unsilence_alert(&alert.key).await.unwrap();
+        self.told("alert.unsilence", "queue_paused: mail", WENT).await;
 
         let kind = Limit::kind("mail", Rate::new(10.0, 1));
         self.store.put_limit(&kind, Source::Operator).await.unwrap();

@@ -9,7 +9,7 @@ mod rule;
 
 pub use incident::{ActiveAlert, AlertKey, Incident, IncidentFilter, IncidentTimes, Severity, Silence, SilenceUntil};
 pub use notice::{
-    AlertTarget, Candidate, LEASE, NoticeClaim, NoticeOutcome, NoticeRules, Notices, PAUSE, Stage, retry_wait,
+    AlertTarget, Candidate, NoticeClaim, NoticeOutcome, NoticeRules, NoticeTimes, Notices, Stage, retry_wait,
 };
 pub use rule::AlertRule;
 

@@ -8,10 +8,6 @@ use serde::Serialize;
 use super::{AlertRule, Incident, Severity, TARGET_IN_USE};
 use crate::named::named_enum;
 
-/// How long a claimed message may take. After that, any server may send it again.
-pub const LEASE: Duration = Duration::from_secs(60);
-/// The minimum time between two messages to a target.
-pub const PAUSE: Duration = Duration::from_secs(60);
 /// The wait after the first failed message; it doubles with each further one.
 const WAIT_MIN: Duration = Duration::from_secs(10);
 /// The maximum wait after a failed message.
@@ -100,6 +96,21 @@ pub struct Candidate {
     pub told_begin: bool,
     /// When the target was last told that the same alert has begun, in this incident or an earlier one.
     pub last_begun_at: Option<Timestamp>,
+}
+
+/// Times of messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoticeTimes {
+    /// How long a claimed message may take. After that, any server may send it again.
+    pub lease: Duration,
+    /// The minimum time between two messages to a target.
+    pub pause: Duration,
+}
+
+impl Default for NoticeTimes {
+    fn default() -> Self {
+        Self { lease: Duration::from_secs(60), pause: Duration::from_secs(60) }
+    }
 }
 
 /// What a target is told.

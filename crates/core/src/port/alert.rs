@@ -1,13 +1,11 @@
 //! Store port for alerts: incidents, notices to targets, and silences.
 
-use std::time::Duration;
-
 use async_trait::async_trait;
 
 use super::StoreResult;
 use crate::alert::{
     ActiveAlert, AlertKey, AlertTarget, Incident, IncidentFilter, IncidentTimes, NoticeClaim, NoticeOutcome,
-    NoticeRules, SilenceUntil,
+    NoticeRules, NoticeTimes, SilenceUntil,
 };
 
 /// Incidents of alerts, shared by all servers of the store. Times are those of the store's clock.
@@ -18,7 +16,11 @@ pub trait AlertStore: Send + Sync {
 
     /// Claims the message that a target must be sent now. `None`: nothing is due, another server is sending to the target, or it rests after the
     /// last message. A claim without an outcome ends after the lease, and its notices are claimed again.
-    async fn claim_notices(&self, rules: &NoticeRules, lease: Duration) -> StoreResult<Option<NoticeClaim>>;
+    async fn claim_notices(
+        &self,
+        rules: &NoticeRules,
+        times: &NoticeTimes,
+    ) -> StoreResult<Option<NoticeClaim>>;
 
     /// Stores the outcome of a claimed message. Returns false, and changes nothing, if the claim has been replaced.
     async fn end_notices(&self, claim: &NoticeClaim, outcome: &NoticeOutcome) -> StoreResult<bool>;

@@ -1,12 +1,10 @@
 //! Operations on alerts of the faulty store, which are passed through unchanged.
 
-use std::time::Duration;
-
 use super::Faulty;
 use async_trait::async_trait;
 use milepost_core::alert::{
     ActiveAlert, AlertKey, AlertTarget, Incident, IncidentFilter, IncidentTimes, NoticeClaim, NoticeOutcome,
-    NoticeRules, SilenceUntil,
+    NoticeRules, NoticeTimes, SilenceUntil,
 };
 use milepost_core::port::{AlertStore, StoreResult};
 
@@ -16,8 +14,12 @@ impl AlertStore for Faulty {
         self.pass("observe_alerts", self.inner.observe_alerts(alerts, times)).await
     }
 
-    async fn claim_notices(&self, rules: &NoticeRules, lease: Duration) -> StoreResult<Option<NoticeClaim>> {
-        self.pass("claim_notices", self.inner.claim_notices(rules, lease)).await
+    async fn claim_notices(
+        &self,
+        rules: &NoticeRules,
+        times: &NoticeTimes,
+    ) -> StoreResult<Option<NoticeClaim>> {
+        self.pass("claim_notices", self.inner.claim_notices(rules, times)).await
     }
 
     async fn end_notices(&self, claim: &NoticeClaim, outcome: &NoticeOutcome) -> StoreResult<bool> {
