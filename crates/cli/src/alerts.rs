@@ -115,7 +115,9 @@ pub(crate) async fn run(command: AlertsCommand, selection: &Selection) -> Result
         AlertsCommand::Silence(SilenceArgs { alert, duration }) => {
             let key = find(&alert.alert, store.as_ref()).await?;
             if !alert.reason.acting(store.as_ref())?.silence_alert(&key, duration).await? {
-                bail!("there is no open incident of {key}; `milepost alerts list` shows those that can be silenced");
+                bail!(
+                    "there is no open incident of {key}; `milepost alerts list` shows those that can be silenced"
+                );
             }
             output::change(format_args!("silenced: {key}"))?;
         }
@@ -218,7 +220,11 @@ async fn test(name: &str, selection: &Selection) -> Result<Outcome> {
     };
     let target = entry.target(name)?;
     let message = Message::test(name, target.console.as_deref(), Timestamp::now());
-    target.channel.send(&message).await.with_context(|| format!("the target {name} did not accept the message"))?;
+    target
+        .channel
+        .send(&message)
+        .await
+        .with_context(|| format!("the target {name} did not accept the message"))?;
     output::change(format_args!("sent to {}", target.channel.place()))?;
     Ok(Outcome::Done)
 }

@@ -128,7 +128,10 @@ pub async fn a_target_rests_after_a_message(scene: Scene) {
     deliver(&scene, &first).await;
     observe(&scene, &["tax"]).await;
     assert_eq!(scene.store.claim_notices(&rules("oncall"), &resting).await.unwrap(), None);
-    assert!(scene.store.claim_notices(&rules("other"), &resting).await.unwrap().is_some(), "targets are independent");
+    assert!(
+        scene.store.claim_notices(&rules("other"), &resting).await.unwrap().is_some(),
+        "targets are independent"
+    );
     assert!(claim(&scene, &rules("oncall")).await.is_some());
 }
 

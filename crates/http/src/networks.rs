@@ -73,7 +73,8 @@ impl Networks {
             Err(_) => tokio::net::lookup_host((host, 0)).await?.map(|address| address.ip()).collect(),
         };
         for address in &addresses {
-            self.check(*address).map_err(|forbidden| io::Error::new(io::ErrorKind::PermissionDenied, forbidden))?;
+            self.check(*address)
+                .map_err(|forbidden| io::Error::new(io::ErrorKind::PermissionDenied, forbidden))?;
         }
         Ok(addresses)
     }

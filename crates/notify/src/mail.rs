@@ -64,7 +64,11 @@ impl Mail {
             ("smtps", None) => Encryption::Wrapped,
             ("smtp", None) => Encryption::StartTls,
             ("smtp", Some("tls=none")) => Encryption::None,
-            _ => return Err(refused("it does not begin with smtps:// or smtp://, or has an unknown parameter")),
+            _ => {
+                return Err(refused(
+                    "it does not begin with smtps:// or smtp://, or has an unknown parameter",
+                ));
+            }
         };
         let host = url.host_str().filter(|host| !host.is_empty()).ok_or_else(|| refused("it has no host"))?;
         let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
@@ -73,9 +77,8 @@ impl Mail {
             .map_err(|why| InvalidChannel::new("allow_networks", why.to_string()))?;
         let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
         let credentials = url.password().map(|password| (decoded(url.username()), decoded(password)));
-        let mut headers = lettre::Message::builder()
-            .from(mailbox("from", from)?)
-            .header(ContentType::TEXT_PLAIN);
+        let mut headers =
+            lettre::Message::builder().from(mailbox("from", from)?).header(ContentType::TEXT_PLAIN);
         if to.is_empty() || to.len() > RECIPIENTS_MAX {
             return Err(InvalidChannel::new("to", format!("write 1 to {RECIPIENTS_MAX} addresses")));
         }

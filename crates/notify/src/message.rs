@@ -69,11 +69,19 @@ impl<'a> Message<'a> {
     #[must_use]
     pub fn text(&self) -> String {
         let Some(notices) = self.notices else {
-            return format!("This is a test of Milepost. Alerts of the target {} arrive here.\n", self.target);
+            return format!(
+                "This is a test of Milepost. Alerts of the target {} arrive here.\n",
+                self.target
+            );
         };
         let begun = notices.begun.iter().map(|incident| {
             let words = one_line(&incident.words, WORDS_CHARS_MAX);
-            format!("{}: {}\n    {words}\n    {}\n", label(incident), title(incident), one_line(&incident.command, 200))
+            format!(
+                "{}: {}\n    {words}\n    {}\n",
+                label(incident),
+                title(incident),
+                one_line(&incident.command, 200)
+            )
         });
         let ended = notices.ended.iter().map(|incident| {
             let lasted = incident.ended_at.map_or_else(String::new, |at| lasted(incident.first_seen_at, at));

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use futures::future::{BoxFuture, join_all};
 use jiff::Timestamp;
-use milepost_core::alert::{ActiveAlert, IncidentTimes, NoticeOutcome, NoticeRules, NoticeTimes, TEXT_BYTES_MAX, retry_wait};
+use milepost_core::alert::{
+    ActiveAlert, IncidentTimes, NoticeOutcome, NoticeRules, NoticeTimes, TEXT_BYTES_MAX, retry_wait,
+};
 use milepost_core::error::StoreError;
 use milepost_core::port::Store;
 use milepost_core::text::shorten;
@@ -49,7 +51,14 @@ pub struct Notifier {
 impl Notifier {
     /// Creates a notifier.
     pub fn new(store: Arc<dyn Store>, targets: Vec<Target>, observe: Observe) -> Self {
-        Self { store, targets, observe, every: EVERY, incidents: IncidentTimes::default(), messages: NoticeTimes::default() }
+        Self {
+            store,
+            targets,
+            observe,
+            every: EVERY,
+            incidents: IncidentTimes::default(),
+            messages: NoticeTimes::default(),
+        }
     }
 
     /// Sets how often alerts are looked for, and the times of incidents and messages.
@@ -89,13 +98,16 @@ impl Notifier {
     async fn tell(&self, target: &Target) {
         let name = &target.rules.target;
         let told = async {
-            let Some(claim) = self.store.claim_notices(&target.rules, &self.messages).await? else { return Ok(()) };
+            let Some(claim) = self.store.claim_notices(&target.rules, &self.messages).await? else {
+                return Ok(());
+            };
             let message = Message::new(name, &claim.notices, target.console.as_deref(), Timestamp::now());
             let outcome = match target.channel.send(&message).await {
                 Ok(()) => NoticeOutcome::Delivered,
                 Err(SendError { why, retry_after }) => {
                     tracing::warn!(target = name, why, "a message about alerts was not delivered");
-                    let wait = retry_wait(claim.failures).max(retry_after.unwrap_or_default()).min(PAUSE_MAX * 2);
+                    let wait =
+                        retry_wait(claim.failures).max(retry_after.unwrap_or_default()).min(PAUSE_MAX * 2);
                     NoticeOutcome::Failed { why: shorten(why, TEXT_BYTES_MAX), wait }
                 }
             };
@@ -103,7 +115,11 @@ impl Notifier {
             self.store.end_notices(&claim, &outcome).await.map(drop)
         };
         if let Err(error) = told.await {
-            tracing::warn!(target = name, error = error.chain(), "messages about alerts cannot be claimed now");
+            tracing::warn!(
+                target = name,
+                error = error.chain(),
+                "messages about alerts cannot be claimed now"
+            );
         }
     }
 }

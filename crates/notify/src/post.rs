@@ -50,7 +50,8 @@ impl Post {
         format: Format,
         allow_networks: &[String],
     ) -> Result<Self, InvalidChannel> {
-        let url = milepost_http::guarded_url(url.expose()).map_err(|why| InvalidChannel::new(setting, why))?;
+        let url =
+            milepost_http::guarded_url(url.expose()).map_err(|why| InvalidChannel::new(setting, why))?;
         let networks = Networks::parse(allow_networks, url.scheme() == "https")
             .map_err(|why| InvalidChannel::new("allow_networks", why.to_string()))?;
         networks.check_url(&url).map_err(|why| InvalidChannel::new(setting, why.to_string()))?;
@@ -87,8 +88,7 @@ impl Post {
                     .body(body)
             }
         };
-        let response =
-            request.send().await.map_err(|error| self.failed(&in_full(&error.without_url())))?;
+        let response = request.send().await.map_err(|error| self.failed(&in_full(&error.without_url())))?;
         let status = response.status();
         if status.is_success() {
             return Ok(());

@@ -59,7 +59,11 @@ impl AlertStore for PostgresStore {
         let query = sqlx::query(sql!("alert/silence"))
             .bind(key.rule.as_str())
             .bind(key.subject.clone())
-            .bind(self.actor.as_ref().map_or_else(|| Actor::nobody().who().to_owned(), |it| it.who().to_owned()))
+            .bind(
+                self.actor
+                    .as_ref()
+                    .map_or_else(|| Actor::nobody().who().to_owned(), |it| it.who().to_owned()),
+            )
             .bind(self.actor.as_ref().and_then(|actor| actor.why().map(str::to_owned)))
             .bind(until.duration().map(whole_ms));
         let (query, action) = (Repeatable::of(query), AuditedAction::silence_alert(key));
@@ -68,8 +72,7 @@ impl AlertStore for PostgresStore {
     }
 
     async fn unsilence_alert(&self, key: &AlertKey) -> StoreResult<bool> {
-        let query =
-            sqlx::query(sql!("alert/unsilence")).bind(key.rule.as_str()).bind(key.subject.clone());
+        let query = sqlx::query(sql!("alert/unsilence")).bind(key.rule.as_str()).bind(key.subject.clone());
         let (query, action) = (Repeatable::of(query), AuditedAction::unsilence_alert(key));
         let ended = self.act(&self.inner.hot, &action, async |session| session.row(query).await).await;
         ended.map(|row| row.is_some()).map_err(|e| self.fail("unsilence_alert", e))
@@ -98,7 +101,8 @@ async fn claim(
     times: &NoticeTimes,
 ) -> Decoded<Option<NoticeClaim>> {
     let name = &rules.target;
-    let locked = tx.row(sqlx::query(sql!("alert/lock_target")).bind(name.clone()).bind(whole_ms(times.pause))).await?;
+    let locked =
+        tx.row(sqlx::query(sql!("alert/lock_target")).bind(name.clone()).bind(whole_ms(times.pause))).await?;
     let locked = locked.ok_or(sqlx::Error::RowNotFound)?;
     if !locked.try_get::<bool, _>("free")? {
         return Ok(None);

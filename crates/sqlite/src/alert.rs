@@ -112,15 +112,16 @@ fn observe(conn: &Connection, alerts: &[ActiveAlert], times: &IncidentTimes) -> 
 fn claim(conn: &Connection, rules: &NoticeRules, times: &NoticeTimes) -> Sql<Option<NoticeClaim>> {
     let (name, now_ms) = (&rules.target, now_ms());
     let mut see = conn.prepare_cached(sql!("alert/see_target"))?;
-    let (failures, free): (u32, bool) =
-        see.query_row((name, now_ms, now_ms.saturating_sub(whole_ms(times.pause))), |row| Ok((row::attempts(row, 0)?, row.get(1)?)))?;
+    let (failures, free): (u32, bool) = see
+        .query_row((name, now_ms, now_ms.saturating_sub(whole_ms(times.pause))), |row| {
+            Ok((row::attempts(row, 0)?, row.get(1)?))
+        })?;
     if !free {
         return Ok(None);
     }
     let ended_since_ms = now_ms.saturating_sub(whole_ms(ENDED_FOR));
     let mut candidates = conn.prepare_cached(sql!("alert/candidates"))?;
-    let candidates =
-        candidates.query_map((name, ended_since_ms, CANDIDATES_MAX, now_ms), candidate)?;
+    let candidates = candidates.query_map((name, ended_since_ms, CANDIDATES_MAX, now_ms), candidate)?;
     let candidates = row::readable("candidates", candidates)?.into_iter().flatten().collect();
     let now = Timestamp::from_millisecond(now_ms).unwrap_or(Timestamp::MAX);
     let notices = rules.due(candidates, now);

@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a failed expectation panics")]
 
+mod alerts;
 mod audit;
 mod batch;
 mod bench;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::SignedDuration;
-use milepost_core::alert::{ActiveAlert, AlertKey, AlertRule, IncidentTimes, Severity, SilenceUntil};
 use milepost_core::actions::job::{Inputs, JobAction};
 use milepost_core::actions::{Action as _, Input};
+use milepost_core::alert::{ActiveAlert, AlertKey, AlertRule, IncidentTimes, Severity, SilenceUntil};
 use milepost_core::audit::AuditFilter;
 use milepost_core::batch::operation::{BatchOperation, BatchVerb};
 use milepost_core::batch::start::NewBatch;

@@ -167,7 +167,9 @@ impl FromStr for SilenceUntil {
         match crate::duration::parse_positive(text) {
             Ok(time) if time <= super::SILENCE_MAX => Ok(Self::For(time)),
             Ok(_) => Err("a silence lasts at most 366 days".to_owned()),
-            Err(invalid) => Err(format!("{invalid}; write a duration such as 1h, or over: until the alert ends")),
+            Err(invalid) => {
+                Err(format!("{invalid}; write a duration such as 1h, or over: until the alert ends"))
+            }
         }
     }
 }
@@ -203,10 +205,9 @@ mod tests {
 
     #[test]
     fn a_key_is_read_as_it_is_shown() {
-        for key in [
-            AlertKey::new(AlertRule::QueuePaused, "mail: eu"),
-            AlertKey::new(AlertRule::JobsAborted, ""),
-        ] {
+        for key in
+            [AlertKey::new(AlertRule::QueuePaused, "mail: eu"), AlertKey::new(AlertRule::JobsAborted, "")]
+        {
             assert_eq!(key.to_string().parse(), Ok(key));
         }
         assert!("paused: mail".parse::<AlertKey>().is_err());
@@ -234,7 +235,9 @@ mod tests {
             command: String::new(),
         };
         let bounded = alert.bounded();
-        assert!(bounded.key.subject.len() <= SUBJECT_BYTES_MAX + 3 && bounded.title.len() <= TEXT_BYTES_MAX + 3);
+        assert!(
+            bounded.key.subject.len() <= SUBJECT_BYTES_MAX + 3 && bounded.title.len() <= TEXT_BYTES_MAX + 3
+        );
         assert_eq!(bounded.words, "a\u{fffd}b");
         assert_eq!(AlertKey::new(bounded.key.rule, bounded.key.subject.clone()), bounded.key);
     }

@@ -7,7 +7,9 @@ mod incident;
 mod notice;
 mod rule;
 
-pub use incident::{ActiveAlert, AlertKey, Incident, IncidentFilter, IncidentTimes, Severity, Silence, SilenceUntil};
+pub use incident::{
+    ActiveAlert, AlertKey, Incident, IncidentFilter, IncidentTimes, Severity, Silence, SilenceUntil,
+};
 pub use notice::{
     AlertTarget, Candidate, NoticeClaim, NoticeOutcome, NoticeRules, NoticeTimes, Notices, Stage, retry_wait,
 };

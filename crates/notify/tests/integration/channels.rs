@@ -46,7 +46,8 @@ fn mail(url: &str, to: &str) -> ChannelConfig {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_webhook_gets_a_signed_document() {
     let receiver = Receiver::accepting().await;
-    let channel = Channel::open(&webhook(&format!("http://127.0.0.1:{}/hook", receiver.port)), &local()).unwrap();
+    let channel =
+        Channel::open(&webhook(&format!("http://127.0.0.1:{}/hook", receiver.port)), &local()).unwrap();
     let notices = notices();
     let message = Message::new("oncall", &notices, Some("https://jobs.example.org"), Timestamp::now());
     channel.send(&message).await.unwrap();
@@ -74,11 +75,16 @@ fn http_headers(got: &crate::receiver::Received) -> reqwest::header::HeaderMap {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_chat_gets_a_text_without_markup_of_others() {
     let receiver = Receiver::accepting().await;
-    let config = ChannelConfig::Slack { url: format!("http://127.0.0.1:{}/services/T/B/x", receiver.port).as_str().into() };
+    let config = ChannelConfig::Slack {
+        url: format!("http://127.0.0.1:{}/services/T/B/x", receiver.port).as_str().into(),
+    };
     let channel = Channel::open(&config, &local()).unwrap();
     channel.send(&Message::new("oncall", &notices(), None, Timestamp::now())).await.unwrap();
     let text = receiver.all()[0].json()["text"].as_str().unwrap().to_owned();
-    assert!(text.starts_with("Error: 3 jobs failed: &lt;mail&gt;\n    smtp_down &amp; &lt;!channel&gt;\n"), "{text}");
+    assert!(
+        text.starts_with("Error: 3 jobs failed: &lt;mail&gt;\n    smtp_down &amp; &lt;!channel&gt;\n"),
+        "{text}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -123,7 +129,8 @@ async fn addresses_that_are_not_allowed_are_never_reached() {
         (format!("http://localhost:{}/", http.port), "allow_networks"),
     ] {
         let channel = Channel::open(&webhook(&url), &[]).unwrap();
-        let why = channel.send(&Message::test("oncall", None, Timestamp::now())).await.unwrap_err().to_string();
+        let why =
+            channel.send(&Message::test("oncall", None, Timestamp::now())).await.unwrap_err().to_string();
         assert!(why.contains(expected), "{why}");
     }
     for (url, expected) in [
@@ -142,7 +149,8 @@ async fn addresses_that_are_not_allowed_are_never_reached() {
 async fn mail_is_not_sent_without_the_encryption_that_is_configured() {
     let receiver = Receiver::smtp().await;
     let channel =
-        Channel::open(&mail(&format!("smtp://127.0.0.1:{}", receiver.port), "ops@example.com"), &local()).unwrap();
+        Channel::open(&mail(&format!("smtp://127.0.0.1:{}", receiver.port), "ops@example.com"), &local())
+            .unwrap();
     let why = channel.send(&Message::test("ops", None, Timestamp::now())).await.unwrap_err().to_string();
     assert!(why.to_uppercase().contains("STARTTLS"), "{why}");
     assert!(receiver.all().is_empty());
@@ -154,7 +162,8 @@ fn settings_that_cannot_be_used_are_named_with_the_remedy() {
         let InvalidChannel { setting, why } = Channel::open(config, &[]).unwrap_err();
         (setting, why)
     };
-    let (setting, why) = refused(&ChannelConfig::Webhook { url: "https://example.org".into(), secrets: Vec::new() });
+    let (setting, why) =
+        refused(&ChannelConfig::Webhook { url: "https://example.org".into(), secrets: Vec::new() });
     assert!(setting == "secrets" && why.contains("openssl rand"), "{setting}: {why}");
     let (setting, why) = refused(&webhook("ftp://example.org"));
     assert!(setting == "webhook" && why.contains("https://"), "{setting}: {why}");

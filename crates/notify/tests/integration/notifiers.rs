@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use milepost_core::alert::{
-    ActiveAlert, AlertKey, AlertRule, IncidentFilter, IncidentTimes, NoticeRules, NoticeTimes, Severity, SilenceUntil,
+    ActiveAlert, AlertKey, AlertRule, IncidentFilter, IncidentTimes, NoticeRules, NoticeTimes, Severity,
+    SilenceUntil,
 };
 use milepost_core::port::Store;
 use milepost_notify::{Channel, ChannelConfig, Notifier, Target};
@@ -78,7 +79,12 @@ fn alert() -> ActiveAlert {
 }
 
 /// A server with a target, which sees the alert while `active` is true.
-fn server(store: &Arc<dyn Store>, receiver: &Receiver, active: &Arc<AtomicBool>, stop: &CancellationToken) -> JoinHandle<()> {
+fn server(
+    store: &Arc<dyn Store>,
+    receiver: &Receiver,
+    active: &Arc<AtomicBool>,
+    stop: &CancellationToken,
+) -> JoinHandle<()> {
     let url = format!("http://127.0.0.1:{}/hook", receiver.port);
     let secrets = vec!["whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD".into()];
     let config = ChannelConfig::Webhook { url: url.as_str().into(), secrets };
@@ -94,14 +100,20 @@ fn server(store: &Arc<dyn Store>, receiver: &Receiver, active: &Arc<AtomicBool>,
 }
 
 async fn two_servers_send_the_beginning_and_the_end_once(stores: Stores) {
-    let (receiver, active, stop) = (Receiver::accepting().await, Arc::new(AtomicBool::new(true)), CancellationToken::new());
+    let (receiver, active, stop) =
+        (Receiver::accepting().await, Arc::new(AtomicBool::new(true)), CancellationToken::new());
     let servers: Vec<_> = stores.iter().map(|store| server(store, &receiver, &active, &stop)).collect();
     receiver.until(1).await;
     active.store(false, Ordering::SeqCst);
     receiver.until(2).await;
     // Another alert comes and goes, after which nothing of the first one can be left.
     wait::until("the end is recorded", || async {
-        stores[0].incidents(&IncidentFilter { ended: true, limit: 10 }).await.unwrap().iter().all(|it| it.ended_at.is_some())
+        stores[0]
+            .incidents(&IncidentFilter { ended: true, limit: 10 })
+            .await
+            .unwrap()
+            .iter()
+            .all(|it| it.ended_at.is_some())
     })
     .await;
     stop.cancel();
@@ -134,12 +146,16 @@ async fn a_message_whose_sender_was_killed_is_sent_by_another_server(stores: Sto
 }
 
 async fn a_silenced_alert_is_not_sent(stores: Stores) {
-    let (receiver, active, stop) = (Receiver::accepting().await, Arc::new(AtomicBool::new(true)), CancellationToken::new());
+    let (receiver, active, stop) =
+        (Receiver::accepting().await, Arc::new(AtomicBool::new(true)), CancellationToken::new());
     stores[0].observe_alerts(&[alert()], &INCIDENTS).await.unwrap();
     assert!(stores[0].silence_alert(&alert().key, SilenceUntil::Over).await.unwrap());
     let server = server(&stores[1], &receiver, &active, &stop);
     let first = open(&stores).await;
-    wait::until("it would have been sent", || async { open(&stores).await > first + Duration::from_millis(300) }).await;
+    wait::until("it would have been sent", || async {
+        open(&stores).await > first + Duration::from_millis(300)
+    })
+    .await;
     assert!(receiver.all().is_empty());
     assert!(stores[0].unsilence_alert(&alert().key).await.unwrap());
     receiver.until(1).await;
@@ -154,7 +170,8 @@ async fn open(stores: &Stores) -> jiff::Timestamp {
 }
 
 async fn a_message_that_was_refused_is_sent_again(stores: Stores) {
-    let receiver = Receiver::http(|place| Some(if place == 0 { "500 Internal Server Error" } else { "200 OK" })).await;
+    let receiver =
+        Receiver::http(|place| Some(if place == 0 { "500 Internal Server Error" } else { "200 OK" })).await;
     let (active, stop) = (Arc::new(AtomicBool::new(true)), CancellationToken::new());
     let server = server(&stores[0], &receiver, &active, &stop);
     receiver.until(1).await;

@@ -107,7 +107,8 @@ impl Receiver {
         let place = self.add(Received { headers, body: String::from_utf8(body).unwrap() });
         match answering(place) {
             Some(status) => {
-                let answer = format!("HTTP/1.1 {status}\r\ncontent-length: 4\r\nconnection: close\r\n\r\nbusy");
+                let answer =
+                    format!("HTTP/1.1 {status}\r\ncontent-length: 4\r\nconnection: close\r\n\r\nbusy");
                 let _ = stream.write_all(answer.as_bytes()).await;
             }
             None => std::future::pending().await,

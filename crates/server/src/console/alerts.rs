@@ -77,8 +77,22 @@ impl Facts {
         let bulks = |state| self.bulks.iter().filter(|(bulk, _)| bulk.state == state).count();
         use AlertRule::{BatchAborted, BatchFailed, BulkAborted, BulkFailed};
         let all = [
-            (BatchFailed, batches(BatchState::Failed), "batches may have failed", "batches", "batch", "failed"),
-            (BatchAborted, batches(BatchState::Aborted), "batches may be aborted", "batches", "batch", "aborted"),
+            (
+                BatchFailed,
+                batches(BatchState::Failed),
+                "batches may have failed",
+                "batches",
+                "batch",
+                "failed",
+            ),
+            (
+                BatchAborted,
+                batches(BatchState::Aborted),
+                "batches may be aborted",
+                "batches",
+                "batch",
+                "aborted",
+            ),
             (BulkFailed, bulks(JobState::Failed), "bulk jobs may have failed", "bulk", "bulk", "failed"),
             (BulkAborted, bulks(JobState::Aborted), "bulk jobs may be aborted", "bulk", "bulk", "aborted"),
         ];

@@ -27,7 +27,12 @@ pub(super) fn of_subscription(of: &SubscriptionView, page: &Page) -> Vec<Alert> 
     let mut alerts = Vec::new();
     if of.reseed_needed {
         let words = "Its positions were stored in another database, for example because a dump was restored. No event is published until `milepost events reseed`, after which some events are published again.";
-        alerts.push(alert(AlertRule::SubscriptionReseed, true, format!("{} needs a reseed", of.name), words.to_owned()));
+        alerts.push(alert(
+            AlertRule::SubscriptionReseed,
+            true,
+            format!("{} needs a reseed", of.name),
+            words.to_owned(),
+        ));
     }
     let (name, lag) = (&of.name, of.oldest_at.map(|at| between(at, page.now)));
     if of.halted_aggregates > 0 {
@@ -37,7 +42,12 @@ pub(super) fn of_subscription(of: &SubscriptionView, page: &Page) -> Vec<Alert> 
         let retry = page.viewer.operates.then(|| events::retry_parked(of, page));
         let halted = Alert {
             actions: retry.into_iter().collect(),
-            ..alert(AlertRule::SubscriptionHalted, true, format!("{halted} halted in {name}"), with_error(words, of))
+            ..alert(
+                AlertRule::SubscriptionHalted,
+                true,
+                format!("{halted} halted in {name}"),
+                with_error(words, of),
+            )
         };
         alerts.push(with_parked(halted));
     }
@@ -47,8 +57,10 @@ pub(super) fn of_subscription(of: &SubscriptionView, page: &Page) -> Vec<Alert> 
         let title =
             format!("{} parked in {name}", several(parked.unsigned_abs(), "aggregate is", "aggregates are"));
         let retry = page.viewer.operates.then(|| events::retry_parked(of, page));
-        let held =
-            Alert { actions: retry.into_iter().collect(), ..alert(AlertRule::SubscriptionParked, false, title, with_error(words, of)) };
+        let held = Alert {
+            actions: retry.into_iter().collect(),
+            ..alert(AlertRule::SubscriptionParked, false, title, with_error(words, of))
+        };
         alerts.push(with_parked(held));
     }
     let behind = several(of.backlog.unsigned_abs(), "event", "events");
@@ -74,8 +86,12 @@ pub(super) fn of_subscription(of: &SubscriptionView, page: &Page) -> Vec<Alert> 
     }
     if of.dead > 0 {
         let dead = several(of.dead.unsigned_abs(), "event was", "events were");
-        let mut given_up =
-            alert(AlertRule::SubscriptionDead, false, format!("{dead} dead-lettered in {name}"), "Retry or drop them.".to_owned());
+        let mut given_up = alert(
+            AlertRule::SubscriptionDead,
+            false,
+            format!("{dead} dead-lettered in {name}"),
+            "Retry or drop them.".to_owned(),
+        );
         given_up.actions.clear();
         let url = format!("/dead-letters?{}", query(&[("subscription", name)]));
         given_up.details = Details::at(url, format!("milepost events dead {}", argument(name)));

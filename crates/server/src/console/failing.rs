@@ -120,7 +120,8 @@ impl Facts {
             let jobs = others.iter().map(Group::number).sum();
             let causes = several(others.len() as u64, "more cause", "more causes");
             let title = format!("{}{more} failed for {causes}", several(jobs, "job", "jobs"));
-            let (key, details) = (key(AlertRule::JobsFailed, "more"), Details::of_jobs(&[("state", "failed")]));
+            let (key, details) =
+                (key(AlertRule::JobsFailed, "more"), Details::of_jobs(&[("state", "failed")]));
             to_look_at(key, true, title, "See the list of failed jobs.", details)
         });
         groups.into_iter().map(alert).chain(others).collect()

@@ -76,7 +76,8 @@ impl fmt::Debug for Webhook {
 
 impl Webhook {
     pub(super) fn open(config: &WebhookConfig) -> Result<Self, InvalidSink> {
-        let url = milepost_http::guarded_url(config.url.expose()).map_err(|why| InvalidSink::new("url", why))?;
+        let url =
+            milepost_http::guarded_url(config.url.expose()).map_err(|why| InvalidSink::new("url", why))?;
         let networks = networks(&config.allow_networks, &url)?;
         networks.check_url(&url).map_err(|why| InvalidSink::new("url", why.to_string()))?;
         Self::guarded(config, url, Guard::new(networks))

@@ -5,8 +5,8 @@ use milepost_core::event::Begin;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::api::bulk;
 use crate::api::place::{Place, on_postgres};
+use crate::api::{alerts, bulk};
 
 /// Returns the whole audit log, newest first.
 async fn audit(place: &Place) -> Vec<Value> {
@@ -90,6 +90,7 @@ pub(crate) async fn the_audit_is_read_in_pages(place: Place) {
 }
 
 pub(crate) async fn every_noun_is_changed_in_somebodys_name(place: Place) {
+    alerts::record(&place).await;
     let because = |mut body: Value| {
         body["reason"] = json!("as agreed");
         body
@@ -104,6 +105,18 @@ pub(crate) async fn every_noun_is_changed_in_somebodys_name(place: Place) {
         (Method::DELETE, "/v1/limits?group=g", Value::Null, "limit.remove"),
         (Method::PUT, "/v1/retention/failed", because(json!({"period": "forever"})), "retention.put"),
         (Method::DELETE, "/v1/retention/failed", Value::Null, "retention.remove"),
+        (
+            Method::POST,
+            "/v1/alerts/silence",
+            because(json!({"alert": "queue_paused: mail", "for": "1h"})),
+            "alert.silence",
+        ),
+        (
+            Method::POST,
+            "/v1/alerts/unsilence",
+            because(json!({"alert": "queue_paused: mail"})),
+            "alert.unsilence",
+        ),
         (Method::POST, "/v1/dags", json!({"name": "d", "tasks": {"a": {"kind": "k"}}}), "dag.define"),
         (Method::POST, "/v1/batches", because(json!({"dag": "d"})), "batch.start"),
         (Method::PUT, "/v1/consumers/c", because(json!({})), "consumer.put"),

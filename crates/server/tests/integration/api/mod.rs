@@ -1,6 +1,7 @@
 //! Tests of the API over real HTTP, on real stores.
 
 mod access;
+mod alerts;
 mod audit;
 mod bad_input;
 mod batches;
@@ -126,6 +127,10 @@ on_both! {
         a_dry_run_becomes_a_job_of_its_workers_queue
         an_operator_starts_a_dry_run_over_a_file_in_the_console
         the_page_of_a_dry_run_shows_what_it_costs
+    }
+    alerts {
+        alerts_are_listed_and_silenced
+        an_alert_is_silenced_in_the_console
     }
     retention {
         a_retention_period_is_set_and_removed
