@@ -28,7 +28,7 @@ fn alert(queue: &str) -> ActiveAlert {
     }
 }
 
-/// The rules of a target that is told about all alerts immediately.
+/// The rules of a target that is notified of all alerts immediately.
 fn rules(target: &str) -> NoticeRules {
     NoticeRules { hold: Duration::ZERO, repeat_after: Duration::ZERO, ..NoticeRules::new(target) }
 }
@@ -92,9 +92,9 @@ pub async fn of_many_servers_one_claims_a_message(scene: Scene) {
     let [claim_of_one] = &claims[..] else { panic!("{claims:?}") };
     assert_eq!(subjects(&claim_of_one.notices.begun), ["mail", "tax"]);
     deliver(&scene, claim_of_one).await;
-    assert_eq!(claim(&scene, &rules).await, None, "it was told already");
+    assert_eq!(claim(&scene, &rules).await, None, "it was notified already");
     end_all(&scene).await;
-    let over = claim(&scene, &rules).await.expect("the end is told");
+    let over = claim(&scene, &rules).await.expect("the end is due");
     assert_eq!((over.notices.begun.len(), over.notices.ended.len()), (0, 2));
     deliver(&scene, &over).await;
     assert_eq!(claim(&scene, &rules).await, None, "once");
@@ -179,13 +179,13 @@ pub async fn a_silence_until_the_end_goes_with_its_incident(scene: Scene) {
     assert!(scene.store.silence_alert(&mail, SilenceUntil::Over).await.unwrap());
     assert_eq!(claim(&scene, &rules).await, None);
     end_all(&scene).await;
-    assert_eq!(claim(&scene, &rules).await, None, "who was not told the beginning is not told the end");
+    assert_eq!(claim(&scene, &rules).await, None, "without a notice of the beginning, there is none of the end");
     observe(&scene, &["mail"]).await;
     let told = claim(&scene, &rules).await.expect("the silence has ended");
     deliver(&scene, &told).await;
     assert!(scene.store.silence_alert(&mail, SilenceUntil::For(HOUR)).await.unwrap());
     end_all(&scene).await;
-    assert!(claim(&scene, &rules).await.is_some(), "who was told the beginning is told the end");
+    assert!(claim(&scene, &rules).await.is_some(), "the end follows the beginning, in spite of the silence");
 }
 
 pub async fn incidents_are_deleted_some_time_after_their_end(scene: Scene) {

@@ -1,7 +1,7 @@
 //! Messages about alerts: to webhooks, chats and mailboxes.
 //!
-//! [`Notifier`] records what a server sees as incidents of the store, and sends each target what the store says it must be told. Which incidents are
-//! due, and who sends, is decided by `milepost_core::alert` and the store.
+//! [`Notifier`] records the alerts of a store as incidents, and sends the messages that are due. `milepost_core::alert` and the store decide which incidents are
+//! due, and which server sends.
 
 mod channel;
 mod mail;

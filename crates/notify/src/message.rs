@@ -25,7 +25,7 @@ pub struct Message<'a> {
     /// When it is sent.
     pub sent_at: Timestamp,
     target: &'a str,
-    /// What the target is told; `None` for a test.
+    /// The notices; `None` for a test.
     notices: Option<&'a Notices>,
     /// The address of the console.
     console: Option<&'a str>,

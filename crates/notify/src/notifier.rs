@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::channel::{Channel, SendError};
 use crate::message::Message;
 
-/// How often alerts are looked for.
+/// How often alerts are searched.
 const EVERY: Duration = Duration::from_secs(15);
 /// The pause is at least this multiple of the time that looking for alerts takes, so that a large store is not kept busy.
 const TIMES: u32 = 20;
@@ -30,9 +30,9 @@ pub type Observe = Box<dyn Fn() -> BoxFuture<'static, Result<Vec<ActiveAlert>, S
 /// A target of alerts.
 #[derive(Debug)]
 pub struct Target {
-    /// What it is told.
+    /// The alerts of which it is notified.
     pub rules: NoticeRules,
-    /// How it is told.
+    /// How messages reach it.
     pub channel: Channel,
     /// The address of the console, for links.
     pub console: Option<String>,
@@ -77,7 +77,7 @@ impl Notifier {
                     join_all(self.targets.iter().map(|target| self.tell(target))).await;
                     pause
                 }
-                // Nothing is told: without an observation, incidents would seem to have ended.
+                // Nothing is sent: without an observation, incidents would seem to have ended.
                 Err(error) => {
                     tracing::warn!(error = error.chain(), "alerts cannot be recorded now");
                     self.every

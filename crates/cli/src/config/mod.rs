@@ -104,7 +104,7 @@ struct Sections {
     /// Subscriptions, each by its name, which `milepost relay` publishes.
     #[serde(default)]
     subscription: BTreeMap<String, SubscriptionEntry>,
-    /// Targets that servers tell about alerts, each by its name.
+    /// Targets that servers notify of alerts, each by its name.
     #[serde(default)]
     notify: BTreeMap<String, NotifyEntry>,
     /// Address and access control of the server.

@@ -1,4 +1,4 @@
-//! `[notify.NAME]`: targets that servers tell about alerts.
+//! `[notify.NAME]`: targets that servers notify of alerts.
 
 use anyhow::Result;
 use milepost_cli_support::passwords::passwords;
@@ -19,7 +19,7 @@ const CHANNELS: &[&str] = &["webhook", "slack", "smtp"];
 /// Keys that belong to one channel.
 const KEYS_OF_CHANNELS: &[(&str, &str)] = &[("secrets", "webhook"), ("from", "smtp"), ("to", "smtp")];
 
-/// Tells a target about alerts: once when an alert begins, and once when it has ended ([guides/get-alerts.md](guides/get-alerts.md)).
+/// Notifies a target of alerts: once when an alert begins, and once when it has ended ([guides/get-alerts.md](guides/get-alerts.md)).
 /// `milepost serve` sends the messages; of several servers on a store, one sends each.
 #[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -28,10 +28,10 @@ use crate::work::At;
 
 const HELP: &str = "\
 Runs everything in one process: the console, the API, workers for the
-configured kinds and bulk jobs, and publishers for the configured
-subscriptions. Without --config, the file milepost.toml is read if it exists.
-With --only, other parts do not run; /healthz, /readyz and /metrics are served
-in any case.
+configured kinds and bulk jobs, publishers for the configured subscriptions, and
+messages to the configured targets of alerts. Without --config, the file
+milepost.toml is read if it exists. With --only, other parts do not run;
+/healthz, /readyz and /metrics are served in any case.
 
 The console is at /, the description of the API at /openapi.json. /healthz
 shows that the process is alive, /readyz that the store responds, too.

@@ -73,7 +73,7 @@ fn a_server_tells_a_chat_about_an_alert_that_can_be_silenced(place: Place) {
     assert!(unknown.status == 1 && unknown.err.contains("did you mean oncall?"), "{}", unknown.err);
     place.run(&["queues", "pause", "mail", "--reason", "the provider is down"]).ok();
     let (server, _) = Process::serve(&place, &[]);
-    until_true("the chat is told", || chat.texts().len() == 2);
+    until_true("the chat gets a message", || chat.texts().len() == 2);
     let text = chat.texts().remove(1);
     assert!(
         text.starts_with("Warning: Queue mail is paused\n") && text.contains("the provider is down"),
@@ -105,6 +105,11 @@ fn a_target_that_fails_is_a_problem_of_its_own(place: Place) {
     place.run(&["migrate"]).ok();
     place.run(&["queues", "pause", "mail"]).ok();
     let (server, _) = Process::serve(&place, &[]);
+    until_true("a message fails", || {
+        place.run(&["alerts", "targets", "--json"]).json()[0]["failures"].as_u64() > Some(0)
+    });
+    // Further failures would take a minute.
+    place.tamper("update milepost.alert_target set failures = failures + 2");
     let entry = until("the target is reported", || {
         let all = place.run(&["status", "--json"]).json();
         let failing = |entry: &&Value| entry["alert"] == "target_failing: oncall";

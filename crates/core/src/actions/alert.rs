@@ -7,13 +7,13 @@ actions! {
     AlertAction {
         Silence = "silence" {
             title: "Silence",
-            summary: "Silence an alert: targets are not told that it begins",
-            effect: "Targets are not told that it begins. A target that was told already is told when it ends.",
+            summary: "Silence an alert: targets are not notified that it begins",
+            effect: "Targets are not notified that it begins. A target that was notified already is notified when it ends.",
         }
         Unsilence = "unsilence" {
             title: "End silence",
             summary: "End the silence of an alert",
-            effect: "Targets that were not told that the alert has begun are told now, if it lasts.",
+            effect: "Targets that were not notified that the alert has begun are notified now, if it lasts.",
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Alerts that a server sees, and the incidents that a store records.
+//! Alerts that a server observes, and the incidents that a store records.
 
 use std::fmt;
 use std::str::FromStr;
@@ -56,7 +56,7 @@ impl FromStr for AlertKey {
     }
 }
 
-/// A problem that a server sees now.
+/// A problem that a server observes now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ActiveAlert {
     /// Its identity.
@@ -118,7 +118,7 @@ impl Incident {
     }
 }
 
-/// A silence: targets are not told that the alert begins.
+/// A silence: targets are not notified that the alert begins.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Silence {

@@ -1,7 +1,7 @@
-//! Alerts, the incidents that record them, and which of them a target is told about.
+//! Alerts, the incidents that record them, and which of them a target is notified of.
 //!
-//! An *alert* is a problem of the store that a server sees now, identified by its rule and its subject. An *incident* is the record of an alert from
-//! its first to its last observation. A *notice* tells a target that an incident has begun or has ended.
+//! An *alert* is a problem of the store that a server observes now, identified by its rule and its subject. An *incident* is the record of an alert from
+//! its first to its last observation. A *notice* notifies a target that an incident has begun or has ended.
 
 mod incident;
 mod notice;

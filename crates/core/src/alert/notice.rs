@@ -1,4 +1,4 @@
-//! Notices to targets: which incidents a target is told about, and when a failed message is tried again.
+//! Notices to targets: which incidents a target is notified of, and when a failed message is tried again.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ named_enum! {
     }
 }
 
-/// The alerts that a target is told about.
+/// The alerts that a target is notified of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoticeRules {
     /// The name of the target.
@@ -46,7 +46,7 @@ impl NoticeRules {
     /// The default of `repeat_after`.
     pub const REPEAT_AFTER_DEFAULT: Duration = Duration::from_secs(30 * 60);
 
-    /// Creates the rules of a target that is told about all alerts.
+    /// Creates the rules of a target that is notified of all alerts.
     pub fn new(target: impl Into<String>) -> Self {
         Self {
             target: target.into(),
@@ -57,13 +57,13 @@ impl NoticeRules {
         }
     }
 
-    /// Returns what the target must be told at this time of the store's clock.
+    /// Returns the notices that are due for the target at this time of the store's clock.
     #[must_use]
     pub fn due(&self, candidates: Vec<Candidate>, now: Timestamp) -> Notices {
         let mut due = Notices::default();
         for candidate in candidates {
             if candidate.told_begin {
-                // A target that was told the beginning is told the end, whatever its rules and silences are by then.
+                // A target that was notified of the beginning is notified of the end, regardless of its current rules and silences.
                 if candidate.incident.ended_at.is_some() {
                     due.ended.push(candidate.incident);
                 }
@@ -87,14 +87,14 @@ impl NoticeRules {
     }
 }
 
-/// An incident that a target may have to be told about.
+/// An incident of which a target may have to be notified.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
     /// The incident: open, or ended without a notice to the target.
     pub incident: Incident,
-    /// Whether the target was told that it has begun.
+    /// Whether the target was notified that it has begun.
     pub told_begin: bool,
-    /// When the target was last told that the same alert has begun, in this incident or an earlier one.
+    /// When the target was last notified that the same alert has begun, in this incident or an earlier one.
     pub last_begun_at: Option<Timestamp>,
 }
 
@@ -113,7 +113,7 @@ impl Default for NoticeTimes {
     }
 }
 
-/// What a target is told.
+/// The notices of a message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Notices {
     /// Incidents that have begun.
@@ -123,13 +123,13 @@ pub struct Notices {
 }
 
 impl Notices {
-    /// Returns whether there is nothing to tell.
+    /// Returns whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.begun.is_empty() && self.ended.is_empty()
     }
 
-    /// Iterates over the incidents, each with what is told about it.
+    /// Iterates over the incidents, each with the stage that is reported.
     pub fn all(&self) -> impl Iterator<Item = (Stage, &Incident)> {
         let begun = self.begun.iter().map(|incident| (Stage::Begun, incident));
         begun.chain(self.ended.iter().map(|incident| (Stage::Ended, incident)))
@@ -145,11 +145,11 @@ pub struct NoticeClaim {
     pub number: i64,
     /// The number of messages that have failed in succession before this one.
     pub failures: u32,
-    /// What the target is told.
+    /// The notices of the message.
     pub notices: Notices,
 }
 
-/// What became of a claimed message.
+/// The outcome of a claimed message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoticeOutcome {
     /// The target has accepted it.

@@ -11,7 +11,7 @@ use crate::alert::{
 /// Incidents of alerts, shared by all servers of the store. Times are those of the store's clock.
 #[async_trait]
 pub trait AlertStore: Send + Sync {
-    /// Records the alerts that a server sees now: begins, renews and ends incidents, and deletes old ones and expired silences.
+    /// Records the alerts that a server observes now: begins, renews and ends incidents, and deletes old ones and expired silences.
     async fn observe_alerts(&self, alerts: &[ActiveAlert], times: &IncidentTimes) -> StoreResult<()>;
 
     /// Claims the message that a target must be sent now. `None`: nothing is due, another server is sending to the target, or it rests after the

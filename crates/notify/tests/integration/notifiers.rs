@@ -126,7 +126,7 @@ async fn two_servers_send_the_beginning_and_the_end_once(stores: Stores) {
 }
 
 async fn a_message_whose_sender_was_killed_is_sent_by_another_server(stores: Stores) {
-    // The first request is never answered: its sender is killed meanwhile.
+    // The first request is never answered, until its sender is killed.
     let receiver = Receiver::http(|place| (place > 0).then_some("200 OK")).await;
     let (active, stop) = (Arc::new(AtomicBool::new(true)), CancellationToken::new());
     let killed = server(&stores[0], &receiver, &active, &stop);

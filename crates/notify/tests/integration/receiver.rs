@@ -129,7 +129,7 @@ impl Receiver {
                 "AUTH" => "235 2.7.0 accepted\r\n",
                 "RCPT" if command.contains("nobody") => "550 5.1.1 no such user\r\n",
                 "DATA" => {
-                    let _ = stream.write_all(b"354 go on\r\n").await;
+                    let _ = stream.write_all(b"354 send the mail\r\n").await;
                     while stream.read_line(&mut line).await.unwrap_or(0) > 0 && line != ".\r\n" {
                         session.body.push_str(&line);
                         line.clear();

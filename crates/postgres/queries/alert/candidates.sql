@@ -1,4 +1,4 @@
--- Incidents that target $1 may have to be told about: open ones without a notice, and those with one that ended within $2 ms. $3 limit
+-- Incidents that target $1 may have to be notified of: open ones without a notice, and those with one that ended within $2 ms. $3 limit
 select i.id, i.rule, i.subject, i.severity, i.title, i.words, i.command, i.first_seen_at, i.last_seen_at, i.ended_at,
        s.who, s.why, s.made_at, s.until_at,
        b.sent_at is not null as told_begin,

@@ -1,4 +1,4 @@
--- Records that target $1 was told about incidents $2, and what ($3). Incidents that were deleted meanwhile are skipped.
+-- Records that target $1 was notified of incidents $2, and of which stage ($3). Deleted incidents are skipped.
 insert into milepost.alert_notice (incident_id, target, stage)
 select i.id, $1::text, t.stage
 from unnest($2::uuid[], $3::text[]) t (id, stage)

@@ -92,7 +92,7 @@ struct SilenceRequest {
 
 /// Silence an alert
 ///
-/// Targets are not told that it begins. A target that was told already is told when it ends.
+/// Targets are not notified that it begins. A target that was notified already is notified when it ends.
 #[utoipa::path(
     post, path = "/v1/alerts/silence", tag = "alerts", request_body = SilenceRequest, responses((status = 204)),
     security(("token" = ["operator"]))
@@ -126,7 +126,7 @@ struct UnsilenceRequest {
 
 /// End a silence
 ///
-/// Targets that were not told that the alert has begun are told now, if it lasts. Succeeds if there was no silence.
+/// Targets that were not notified that the alert has begun are notified now, if it lasts. Succeeds if there was no silence.
 #[utoipa::path(
     post, path = "/v1/alerts/unsilence", tag = "alerts", request_body = UnsilenceRequest, responses((status = 204)),
     security(("token" = ["operator"]))

@@ -1,4 +1,4 @@
--- Incidents that target ?1 may have to be told about: open ones without a notice, and those with one that ended after ?2. ?3 limit, ?4 now
+-- Incidents that target ?1 may have to be notified of: open ones without a notice, and those with one that ended after ?2. ?3 limit, ?4 now
 SELECT i.id, i.rule, i.subject, i.severity, i.title, i.words, i.command, i.first_seen_at_ms, i.last_seen_at_ms, i.ended_at_ms,
        s.who, s.why, s.made_at_ms, s.until_at_ms,
        b.sent_at_ms IS NOT NULL,
