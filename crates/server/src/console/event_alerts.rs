@@ -11,68 +11,96 @@ use super::format::{between, cut, length, query, relative, several};
 use super::page::Page;
 
 pub(super) fn of_subscription(of: &SubscriptionView, page: &Page) -> Vec<Alert> {
-    let alert = |rule, error, title: String, words: String| Alert {
+    let mut alerts = Vec::new();
+    if of.reseed_needed {
+        let words = "Its positions were stored in another database, for example because a dump was restored. No event is published until `milepost events reseed`, after which some events are published again.";
+        let title = format!("{} needs a reseed", of.name);
+        alerts.push(alert(of, page, AlertRule::SubscriptionReseed, true, title, words.to_owned()));
+    }
+    alerts.extend(held(of, page));
+    alerts.extend(delayed(of, page));
+    if of.dead > 0 {
+        let name = &of.name;
+        let dead = several(of.dead.unsigned_abs(), "event was", "events were");
+        let (title, words) = (format!("{dead} dead-lettered in {name}"), "Retry or drop them.".to_owned());
+        let url = format!("/dead-letters?{}", query(&[("subscription", name)]));
+        alerts.push(Alert {
+            details: Details::at(url, format!("milepost events dead {}", argument(name))),
+            actions: Vec::new(),
+            ..alert(of, page, AlertRule::SubscriptionDead, false, title, words)
+        });
+    }
+    alerts
+}
+
+/// Creates an alert that leads to the subscription, with the button that stops it.
+fn alert(
+    of: &SubscriptionView,
+    page: &Page,
+    rule: AlertRule,
+    error: bool,
+    title: String,
+    words: String,
+) -> Alert {
+    let url = format!("/events?{}", query(&[("subscription", &of.name)]));
+    Alert {
         key: key(rule, of.name.as_str()),
         error,
         title,
         words,
-        details: Details::at(
-            format!("/events?{}", query(&[("subscription", &of.name)])),
-            "milepost events subscriptions",
-        ),
+        details: Details::at(url, "milepost events subscriptions"),
         preview: None,
         actions: page.viewer.operates.then(|| events::stop(of, page)).into_iter().collect(),
         silence: None,
-    };
-    let mut alerts = Vec::new();
-    if of.reseed_needed {
-        let words = "Its positions were stored in another database, for example because a dump was restored. No event is published until `milepost events reseed`, after which some events are published again.";
-        alerts.push(alert(
-            AlertRule::SubscriptionReseed,
-            true,
-            format!("{} needs a reseed", of.name),
-            words.to_owned(),
-        ));
     }
-    let (name, lag) = (&of.name, of.oldest_at.map(|at| between(at, page.now)));
+}
+
+/// Alerts for aggregates that wait.
+fn held(of: &SubscriptionView, page: &Page) -> Vec<Alert> {
+    let (name, mut alerts) = (&of.name, Vec::new());
+    // A pause of the subscription would not help.
+    let retry = || page.viewer.operates.then(|| events::retry_parked(of, page)).into_iter().collect();
     if of.halted_aggregates > 0 {
         let words = "Their first events failed too often. No event of these aggregates is published until an operator retries, edits or skips the first one.";
         let halted = several(of.halted_aggregates.unsigned_abs(), "aggregate is", "aggregates are");
-        // A pause of the subscription would not help.
-        let retry = page.viewer.operates.then(|| events::retry_parked(of, page));
-        let halted = Alert {
-            actions: retry.into_iter().collect(),
-            ..alert(
-                AlertRule::SubscriptionHalted,
-                true,
-                format!("{halted} halted in {name}"),
-                with_error(words, of),
-            )
-        };
-        alerts.push(with_parked(halted));
+        let title = format!("{halted} halted in {name}");
+        let halted = alert(of, page, AlertRule::SubscriptionHalted, true, title, with_error(words, of));
+        alerts.push(with_parked(Alert { actions: retry(), ..halted }));
     }
     let parked = (of.parked_aggregates - of.halted_aggregates).max(0);
     if parked > 0 {
         let words = "The sink refused an event. It is tried again later, and the following events of its aggregate wait, which the backlog does not count. Events of other aggregates are published.";
         let title =
             format!("{} parked in {name}", several(parked.unsigned_abs(), "aggregate is", "aggregates are"));
-        let retry = page.viewer.operates.then(|| events::retry_parked(of, page));
-        let held = Alert {
-            actions: retry.into_iter().collect(),
-            ..alert(AlertRule::SubscriptionParked, false, title, with_error(words, of))
-        };
-        alerts.push(with_parked(held));
+        let parked = alert(of, page, AlertRule::SubscriptionParked, false, title, with_error(words, of));
+        alerts.push(with_parked(Alert { actions: retry(), ..parked }));
     }
+    alerts
+}
+
+/// Alerts for a subscription whose events are not published in time.
+fn delayed(of: &SubscriptionView, page: &Page) -> Vec<Alert> {
+    let (name, mut alerts) = (&of.name, Vec::new());
+    let lag = of.oldest_at.map(|at| between(at, page.now));
     let behind = several(of.backlog.unsigned_abs(), "event", "events");
     let down = of.down().and_then(|publisher| Some((publisher, publisher.down_since?)));
     if let Some((publisher, since)) = down {
         let why = publisher.down_why.as_deref().unwrap_or("no reason given");
         let words = format!("Since {}, {behind} behind: {}", relative(since, page.now), cut(why, 200));
-        alerts.push(alert(AlertRule::SubscriptionDown, true, format!("The sink of {name} is down"), words));
+        alerts.push(alert(
+            of,
+            page,
+            AlertRule::SubscriptionDown,
+            true,
+            format!("The sink of {name} is down"),
+            words,
+        ));
     }
     if let Some(at) = of.paused_at {
         let why = of.paused_why.as_deref().unwrap_or("no reason given");
         alerts.push(alert(
+            of,
+            page,
             AlertRule::SubscriptionPaused,
             false,
             format!("Subscription {name} is paused"),
@@ -82,20 +110,7 @@ pub(super) fn of_subscription(of: &SubscriptionView, page: &Page) -> Vec<Alert> 
         let nobody = if of.publishers.is_empty() { "; no relay publishes it" } else { "" };
         let words = format!("{behind} behind{nobody}");
         let title = format!("{name} lags by {}", length(lag));
-        alerts.push(alert(AlertRule::SubscriptionLags, of.publishers.is_empty(), title, words));
-    }
-    if of.dead > 0 {
-        let dead = several(of.dead.unsigned_abs(), "event was", "events were");
-        let mut given_up = alert(
-            AlertRule::SubscriptionDead,
-            false,
-            format!("{dead} dead-lettered in {name}"),
-            "Retry or drop them.".to_owned(),
-        );
-        given_up.actions.clear();
-        let url = format!("/dead-letters?{}", query(&[("subscription", name)]));
-        given_up.details = Details::at(url, format!("milepost events dead {}", argument(name)));
-        alerts.push(given_up);
+        alerts.push(alert(of, page, AlertRule::SubscriptionLags, of.publishers.is_empty(), title, words));
     }
     alerts
 }
