@@ -179,7 +179,11 @@ pub async fn a_silence_until_the_end_goes_with_its_incident(scene: Scene) {
     assert!(scene.store.silence_alert(&mail, SilenceUntil::Over).await.unwrap());
     assert_eq!(claim(&scene, &rules).await, None);
     end_all(&scene).await;
-    assert_eq!(claim(&scene, &rules).await, None, "without a notice of the beginning, there is none of the end");
+    assert_eq!(
+        claim(&scene, &rules).await,
+        None,
+        "without a notice of the beginning, there is none of the end"
+    );
     observe(&scene, &["mail"]).await;
     let told = claim(&scene, &rules).await.expect("the silence has ended");
     deliver(&scene, &told).await;
