@@ -11,7 +11,9 @@ use milepost_cli_support::output::{self, Outcome};
 use milepost_cli_support::parsers::{point_in_time, positive_duration};
 use milepost_cli_support::store::{self, Schema, StoreAddress};
 use milepost_cli_support::table::{Column, Field, Listing, WIDE, terminal_columns};
-use milepost_core::token::{FoundToken, NewToken, RANDOM_BYTES, Role, Secret, Standing, TokenView};
+use milepost_core::token::{
+    FoundToken, NewToken, RANDOM_BYTES, Role, Secret, Standing, TokenScope, TokenView,
+};
 use serde::Serialize;
 
 use crate::time::relative;
@@ -47,11 +49,16 @@ Roles:
   admin     all operations
   worker    runs jobs by the worker protocol, and nothing else
 
+With --queue and --kind, the token sees and changes only jobs of these queues
+and kinds, with their batches, bulk jobs and schedules. Requests about the
+whole store are refused.
+
 Within a second after the first token is created, servers on this store require
 a token. Only the token goes to stdout; the store keeps only a hash of it.
 
 Examples:
   milepost tokens create ada --role admin --expires 90d
+  milepost tokens create mailer --role operator --queue 'mail*' --kind 'mail.*'
   MILEPOST_TOKEN=$(milepost tokens create ci --role operator)
   curl -H \"Authorization: Bearer $MILEPOST_TOKEN\" \\
     http://127.0.0.1:7070/v1/queues";
@@ -70,6 +77,12 @@ pub(crate) struct CreateArgs {
     /// What it allows
     #[arg(long, value_parser = role())]
     role: Role,
+    /// Limits it to queues: a name, or the beginning of names and `*`; can be repeated
+    #[arg(long, value_name = "PATTERN")]
+    queue: Vec<String>,
+    /// Limits it to kinds: a name, or the beginning of names and `*`; can be repeated
+    #[arg(long, value_name = "PATTERN")]
+    kind: Vec<String>,
     /// How long it is valid, such as 90d [default: until it is revoked]
     #[arg(long, value_name = "TIME", value_parser = positive_duration)]
     expires: Option<Duration>,
@@ -124,6 +137,7 @@ async fn create(args: CreateArgs, address: &StoreAddress) -> Result<()> {
     let token = NewToken {
         starts_at: args.starts,
         lasts: args.expires,
+        scope: scope(args.queue, args.kind),
         ..NewToken::new(args.name.as_str(), args.role, &secret, operator()?)
     };
     // Checked before the store is opened, because opening may create it.
@@ -149,8 +163,9 @@ async fn create(args: CreateArgs, address: &StoreAddress) -> Result<()> {
     if !args.json {
         let from = token.starts_at.map_or_else(String::new, |at| format!("from {at:.0} "));
         let until = view.expires_at.map_or_else(|| "it is revoked".to_owned(), |at| format!("{at:.0}"));
+        let limited = view.scope.as_ref().map_or_else(String::new, |scope| format!(", limited to {scope}"));
         output::note(format_args!(
-            "token {} ({}) is valid {from}until {until}; it is shown only once",
+            "token {} ({}{limited}) is valid {from}until {until}; it is shown only once",
             view.name, view.role
         ));
         if first {
@@ -158,6 +173,11 @@ async fn create(args: CreateArgs, address: &StoreAddress) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Returns the scope of these patterns; none without patterns.
+fn scope(queues: Vec<String>, kinds: Vec<String>) -> Option<TokenScope> {
+    (!queues.is_empty() || !kinds.is_empty()).then_some(TokenScope { queues, kinds })
 }
 
 /// Prints a new token to stdout.
@@ -223,10 +243,12 @@ fn list(tokens: &[FoundToken], json: bool) -> Result<()> {
         return Ok(());
     }
     let made = terminal_columns().is_none_or(|columns| columns >= WIDE);
+    let is_any_limited = tokens.iter().any(|token| token.view.scope.is_some());
     let columns = [
         Some(Column::new("NAME")),
         Some(Column::unbroken("PREFIX")),
         Some(Column::unbroken("ROLE")),
+        is_any_limited.then_some(Column::new("LIMITED TO")),
         Some(Column::unbroken("STANDING")),
         Some(Column::unbroken("LAST USED")),
         made.then_some(Column::unbroken("CREATED")),
@@ -240,6 +262,8 @@ fn list(tokens: &[FoundToken], json: bool) -> Result<()> {
             Some(Field::text(&view.name)),
             Some(Field::text(&view.prefix)),
             Some(Field::text(view.role.as_str())),
+            is_any_limited
+                .then(|| Field::text(view.scope.as_ref().map_or_else(String::new, ToString::to_string))),
             Some(standing(token)),
             Some(Field::text(used)),
             made.then(|| Field::text(relative(view.created_at, token.at))),

@@ -168,6 +168,7 @@ macro_rules! conformance {
             rollups {
                 starts_and_ends_are_counted_once_whoever_counts
                 counts_are_of_a_queue_and_a_kind
+                counts_are_of_the_queues_and_kinds_of_a_scope
                 a_rollup_waits_until_it_is_due
                 the_numbers_of_many_changes_are_exact
                 changes_of_deleted_jobs_are_counted_if_their_history_is_left
@@ -324,6 +325,7 @@ macro_rules! conformance {
             }
             tokens {
                 a_token_is_found_by_its_prefix_with_what_was_said_of_it
+                a_token_keeps_the_queues_and_kinds_that_it_is_limited_to
                 tokens_are_valid_in_their_time_only
                 a_revoked_token_stays_known_and_leaves_its_name
                 the_use_of_a_token_is_remembered

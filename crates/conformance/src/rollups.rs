@@ -9,6 +9,7 @@ use milepost_core::retention::{Keep, Pace, RetentionPolicy};
 use milepost_core::rollup::{EVERY, Range, RollupFilter, SAMPLE_MAX, Series};
 use serde_json::json;
 
+use milepost_core::token::TokenScope;
 use milepost_testkit::scene::{KIND, Scene, failure, retry};
 
 /// The numbers of attempts that started, succeeded and failed in the last hour.
@@ -56,7 +57,11 @@ pub async fn counts_are_of_a_queue_and_a_kind(scene: Scene) {
     assert!(scene.store.roll_up(Duration::ZERO).await.unwrap());
     let of = async |queue: Option<&str>, kind: Option<&str>| {
         let (queue, kind) = (queue.map(str::to_owned), kind.map(str::to_owned));
-        counted(scene.store.as_ref(), RollupFilter { range: Range::Hour, queue, kind }).await
+        counted(
+            scene.store.as_ref(),
+            RollupFilter { range: Range::Hour, queue, kind, ..RollupFilter::default() },
+        )
+        .await
     };
     assert_eq!(of(Some("default"), None).await, [3, 1, 2]);
     assert_eq!(of(None, Some(KIND)).await, [3, 1, 2]);
@@ -66,6 +71,31 @@ pub async fn counts_are_of_a_queue_and_a_kind(scene: Scene) {
     let rollups = scene.store.rollups(&RollupFilter::default()).await.unwrap();
     assert!(rollups.counts.iter().all(|count| count.bucket >= 0), "all durations are known: {rollups:?}");
     assert!(rollups.upto_s.is_some_and(|upto_s| upto_s <= rollups.now_s), "{rollups:?}");
+}
+
+pub async fn counts_are_of_the_queues_and_kinds_of_a_scope(scene: Scene) {
+    live(&scene).await;
+    assert!(scene.store.roll_up(Duration::ZERO).await.unwrap());
+    let of = async |queues: &[&str], kinds: &[&str]| {
+        let owned = |patterns: &[&str]| patterns.iter().map(|&pattern| pattern.to_owned()).collect();
+        let scope = TokenScope { queues: owned(queues), kinds: owned(kinds) };
+        counted(scene.store.as_ref(), RollupFilter { scope, ..RollupFilter::default() }).await
+    };
+    for (queues, kinds) in [(&["default"][..], &[][..]), (&["other", "def*"], &["te*"]), (&[], &["*"])] {
+        assert_eq!(of(queues, kinds).await, [3, 1, 2], "{queues:?} {kinds:?}");
+    }
+    // Characters that mean something in patterns of databases mean themselves.
+    for (queues, kinds) in [
+        (&["defaul"][..], &[][..]),
+        (&["d_fault"], &[]),
+        (&["d%"], &[]),
+        (&["d?fault"], &[]),
+        (&["[d]efault"], &[]),
+        (&["Def*"], &[]),
+        (&["default"], &["other"]),
+    ] {
+        assert_eq!(of(queues, kinds).await, [0, 0, 0], "{queues:?} {kinds:?}");
+    }
 }
 
 pub async fn a_rollup_waits_until_it_is_due(scene: Scene) {

@@ -3,9 +3,12 @@
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
+use milepost_core::audit::AuditFilter;
 use milepost_core::error::StoreError;
 use milepost_core::session::{NewSession, SessionTimes};
-use milepost_core::token::{Digest, InvalidToken, NewToken, RANDOM_BYTES, Role, Secret, Standing};
+use milepost_core::token::{
+    Digest, InvalidToken, NewToken, RANDOM_BYTES, Role, Secret, Standing, TokenScope,
+};
 
 use milepost_testkit::scene::Scene;
 use milepost_testkit::wait;
@@ -41,6 +44,33 @@ pub async fn a_token_is_found_by_its_prefix_with_what_was_said_of_it(scene: Scen
     assert!(found.hash == secret(1).hash() && found.hash != secret(2).hash());
     assert_eq!(found.standing(), Standing::Valid);
     assert!(scene.store.token(secret(2).prefix()).await.unwrap().is_none());
+}
+
+pub async fn a_token_keeps_the_queues_and_kinds_that_it_is_limited_to(scene: Scene) {
+    let scope =
+        TokenScope { queues: vec!["mail*".to_owned()], kinds: vec!["mail.*".to_owned(), "news".to_owned()] };
+    let limited = NewToken { scope: Some(scope.clone()), ..token("limited", 1) };
+    let made = scene.store.create_token(&limited).await.unwrap();
+    assert_eq!(made.scope.as_ref(), Some(&scope));
+    let found = scene.store.token(secret(1).prefix()).await.unwrap().expect("the token does not exist");
+    assert_eq!(found.view, made);
+    assert!(found.is_of(&secret(1)) && !found.is_of(&secret(2)));
+    assert!(found.hash != secret(1).hash(), "earlier releases do not find it");
+    scene.store.create_token(&token("unlimited", 2)).await.unwrap();
+    let all = scene.store.tokens().await.unwrap();
+    assert_eq!(all.iter().map(|token| token.view.scope.is_some()).collect::<Vec<_>>(), [true, false]);
+    let audited = scene.store.audit_log(&AuditFilter { limit: 10, ..AuditFilter::default() }).await.unwrap();
+    let scopes: Vec<_> = audited.iter().map(|entry| entry.detail["after"].get("scope")).collect();
+    assert_eq!(scopes, [None, Some(&serde_json::json!(scope))], "newest first");
+    let session = NewSession { id: Digest::of("s"), token: made.prefix.clone(), csrf: "c".to_owned() };
+    let times = SessionTimes::default();
+    scene.store.begin_session(&session, &times).await.unwrap();
+    let session =
+        scene.store.session(&session.id, &times, false).await.unwrap().expect("the session does not exist");
+    assert_eq!(session.token.view.scope, Some(scope));
+    let empty = NewToken { scope: Some(TokenScope::default()), ..token("empty", 3) };
+    let refused = refusal(scene.store.create_token(&empty).await);
+    assert!(matches!(refused, InvalidToken::Scope(_)), "{refused}");
 }
 
 pub async fn tokens_are_valid_in_their_time_only(scene: Scene) {

@@ -6,6 +6,7 @@ use crate::batch::error::InvalidBatch;
 use crate::bulk::error::InvalidBulk;
 use crate::event::{InvalidEvent, RelayError};
 use crate::feed::InvalidFeed;
+use crate::hide::HideRefusal;
 use crate::ident::{JobId, Run, WorkerId};
 use crate::inbox::InvalidInbox;
 use crate::job::error::InvalidJob;
@@ -13,7 +14,7 @@ use crate::limit::InvalidLimit;
 use crate::relocation::MoveError;
 use crate::retention::InvalidRetention;
 use crate::schedule::InvalidSchedule;
-use crate::token::InvalidToken;
+use crate::token::{InvalidToken, OutsideScope};
 use crate::transition::IllegalTransition;
 
 /// The cause of an error, of any type.
@@ -104,6 +105,12 @@ pub enum StoreError {
     /// The token is invalid or does not exist.
     #[error("{0}")]
     Token(#[from] InvalidToken),
+    /// The caller is limited to other queues and kinds, or the call covers the whole store.
+    #[error("{0}")]
+    OutsideScope(OutsideScope),
+    /// Hidden data does not allow the call.
+    #[error("{0}")]
+    Hide(HideRefusal),
     /// The database did not answer, or cannot serve the call now (a deadlock, a full disk, a standby). A retry may succeed.
     #[error("{place} cannot be used now")]
     Unavailable {

@@ -70,6 +70,17 @@ impl AdminStore for PostgresStore {
         Ok(view)
     }
 
+    async fn reveal_job(&self, job: JobId) -> StoreResult<Option<JobView>> {
+        if self.job(job).await?.is_none() {
+            return Ok(None);
+        }
+        let tell = |(): &()| Some(serde_json::json!({ "revealed": true }));
+        let action = AuditedAction::reveal(job);
+        let noted = self.act_telling(&self.inner.calm, &action, async |_| Ok(()), tell).await;
+        noted.map_err(|e| self.fail("reveal_job", e))?;
+        self.job(job).await
+    }
+
     async fn history(&self, job: JobId, part: HistoryPart) -> StoreResult<Vec<HistoryEntry>> {
         let query = match part {
             HistoryPart::After { pos, limit } => {

@@ -94,6 +94,12 @@ const MIGRATIONS: Migrations = Migrations(&[
         compatible_from: 2,
         sql: include_str!("../migrations/0014/alerts.sql"),
     },
+    Migration {
+        name: "token_scopes",
+        summary: "adds a column to tokens, of which there are few",
+        compatible_from: 2,
+        sql: include_str!("../migrations/0015/token_scopes.sql"),
+    },
 ]);
 
 /// The tables of the first release, one file for each subject.
@@ -392,6 +398,7 @@ mod tests {
                 "a8ca21221b895ff2",
                 "013a1db73088b51f",
                 "1ffe1d189d33dc6e",
+                "699b3a42dc456059",
             ],
             "add a migration instead of editing a released one"
         );

@@ -5,6 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use milepost_core::error::StoreError;
 use milepost_core::feed::{FeedPosition, InvalidFeed};
+use milepost_core::pattern::like_patterns;
 use milepost_core::port::{FeedStore, RollupStore, StoreResult};
 use milepost_core::rollup::{
     self, Begin, Count, Rollup, RollupFilter, Rollups, SAMPLE_MAX, STEPS, Sampled, Tally,
@@ -65,7 +66,9 @@ impl RollupStore for PostgresStore {
             .bind(range.steps() as i32)
             .bind(filter.queue.clone())
             .bind(filter.kind.clone())
-            .bind(STEPS.map(|step| step.seconds as i32).to_vec());
+            .bind(STEPS.map(|step| step.seconds as i32).to_vec())
+            .bind(like_patterns(&filter.scope.queues))
+            .bind(like_patterns(&filter.scope.kinds));
         let rows = self.inner.calm.rows(query).await.map_err(|e| self.fail("rollups", e))?;
         let read = || -> Decoded<Rollups> {
             let first = rows.first().ok_or(sqlx::Error::RowNotFound)?;

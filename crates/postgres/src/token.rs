@@ -5,7 +5,8 @@ use milepost_core::duration::whole_ms;
 use milepost_core::port::{SessionStore, StoreResult, TokenStore};
 use milepost_core::session::{FORMER_ID, FoundSession, NewSession, SessionTimes};
 use milepost_core::sql;
-use milepost_core::token::{Digest, FoundToken, InvalidToken, NewToken, TokenView};
+use milepost_core::token::{Digest, FoundToken, InvalidToken, NewToken, TokenScope, TokenView};
+use serde_json::json;
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
@@ -19,12 +20,13 @@ impl TokenStore for PostgresStore {
         let query = sqlx::query(sql!("token/create"))
             .bind(token.prefix.clone())
             .bind(token.name.clone())
-            .bind(token.hash.as_bytes().to_vec())
+            .bind(token.stored_hash().as_bytes().to_vec())
             .bind(token.role.as_str())
             .bind(token.created_by.clone())
             .bind(token.starts_at.map(jiff_sqlx::Timestamp::from))
             .bind(token.lasts.map(whole_ms))
-            .bind(self.reason());
+            .bind(self.reason())
+            .bind(token.scope.as_ref().map(|scope| json!(scope).to_string()));
         let made = self.inner.access.row(query).await.and_then(|row| row.as_ref().map(found).transpose());
         let made = made.map_err(|e| self.fail("create_token", e))?;
         Ok(made.ok_or_else(|| InvalidToken::NameTaken(token.name.clone()))?.view)
@@ -132,8 +134,15 @@ fn found(row: &PgRow) -> Decoded<FoundToken> {
         expires_at: time(row, "expires_at")?,
         revoked_at: time(row, "revoked_at")?,
         last_used_at: time(row, "last_used_at")?,
+        scope: scope(row)?,
     };
     Ok(FoundToken { view, hash: digest(row, "hash")?, at: when(row, "at")? })
+}
+
+fn scope(row: &PgRow) -> Decoded<Option<TokenScope>> {
+    let text: Option<String> = row.try_get("scope")?;
+    let read = |text: String| serde_json::from_str(&text).map_err(|error| sqlx::Error::Decode(error.into()));
+    text.map(read).transpose()
 }
 
 fn digest(row: &PgRow, column: &str) -> Decoded<Digest> {

@@ -59,6 +59,12 @@ const MIGRATIONS: Migrations = Migrations(&[
         compatible_from: 1,
         sql: include_str!("../migrations/0009/alerts.sql"),
     },
+    Migration {
+        name: "token_scopes",
+        summary: "adds a column to tokens, of which there are few",
+        compatible_from: 1,
+        sql: include_str!("../migrations/0010/token_scopes.sql"),
+    },
 ]);
 
 /// The tables of the first release, one file for each subject.
@@ -171,6 +177,7 @@ mod tests {
                 "1ddcae1c7273ecd8",
                 "b4365887ad8e2289",
                 "dcd30e24716de239",
+                "5e4b59063d7f4990",
             ],
             "add a migration instead of editing a released one"
         );

@@ -210,6 +210,15 @@ impl AdminStore for SqliteStore {
         self.read("job", move |conn| listing::job(conn, job)).await
     }
 
+    async fn reveal_job(&self, job: JobId) -> StoreResult<Option<JobView>> {
+        if self.job(job).await?.is_none() {
+            return Ok(None);
+        }
+        let tell = |(): &()| Some(serde_json::json!({ "revealed": true }));
+        self.act_telling("reveal_job", Hint::NONE, AuditedAction::reveal(job), |_| Ok(()), tell).await?;
+        self.job(job).await
+    }
+
     async fn history(&self, job: JobId, part: HistoryPart) -> StoreResult<Vec<HistoryEntry>> {
         self.read("history", move |conn| listing::history(conn, job, part)).await
     }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use milepost_core::pattern::glob_patterns;
 use milepost_core::port::{RollupStore, StoreResult};
 use milepost_core::rollup::{
     self, Begin, Count, Rollup, RollupFilter, Rollups, SAMPLE_MAX, STEPS, Sampled, Tally,
@@ -110,7 +111,10 @@ fn keep(tx: &Transaction<'_>, counted: &Counted, now_ms: i64) -> Result<bool, Fa
 }
 
 fn read(conn: &Connection, filter: &RollupFilter, now_ms: i64) -> Result<Rollups, Failure> {
-    let RollupFilter { range, queue, kind } = filter;
+    let RollupFilter { range, queue, kind, scope } = filter;
+    let json =
+        |patterns: Option<Vec<String>>| patterns.map(|patterns| serde_json::json!(patterns).to_string());
+    let (queues, kinds) = (json(glob_patterns(&scope.queues)), json(glob_patterns(&scope.kinds)));
     let upto = conn
         .prepare_cached(sql!("rollup/position"))?
         .query_row((), |row| row.get::<_, Option<i64>>(1))
@@ -120,7 +124,7 @@ fn read(conn: &Connection, filter: &RollupFilter, now_ms: i64) -> Result<Rollups
     let from_s = range.from_s(now_s);
     let [minutes, tens, hours] = STEPS;
     let counts = counts.query_map(
-        (range.step_s(), from_s, queue, kind, minutes.seconds, tens.seconds, hours.seconds),
+        (range.step_s(), from_s, queue, kind, minutes.seconds, tens.seconds, hours.seconds, queues, kinds),
         |row| {
             Ok(Count { at_s: row.get(0)?, verb: word(row, 1)?, bucket: row.get(2)?, times: times(row, 3)? })
         },

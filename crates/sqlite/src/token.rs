@@ -9,7 +9,7 @@ use milepost_core::error::StoreError;
 use milepost_core::port::{SessionStore, StoreResult, TokenStore};
 use milepost_core::session::{FORMER_ID, FoundSession, NewSession, SessionTimes};
 use milepost_core::sql;
-use milepost_core::token::{Digest, FoundToken, InvalidToken, NewToken, TokenView};
+use milepost_core::token::{Digest, FoundToken, InvalidToken, NewToken, TokenScope, TokenView};
 use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row};
 use serde_json::{Value, json};
@@ -85,14 +85,19 @@ fn create(conn: &Connection, token: &NewToken, actor: &Actor) -> Result<TokenVie
     let now_ms = now_ms();
     let starts_ms = token.starts_at.map_or(now_ms, jiff::Timestamp::as_millisecond);
     let expires_ms = token.lasts.map(|lasts| later_ms(starts_ms, lasts));
-    let NewToken { prefix, name, hash, role, created_by, .. } = token;
-    let row = (prefix, name, hash.as_bytes(), role.as_str(), now_ms, created_by, starts_ms, expires_ms);
+    let NewToken { prefix, name, role, created_by, .. } = token;
+    let (hash, scope) = (token.stored_hash(), token.scope.as_ref().map(scope_text));
+    let row =
+        (prefix, name, hash.as_bytes(), role.as_str(), now_ms, created_by, starts_ms, expires_ms, scope);
     if conn.prepare_cached(sql!("token/create"))?.execute(row)? == 0 {
         return Err(refused(InvalidToken::NameTaken(name.clone())));
     }
     let view = find(conn, prefix)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?.view;
-    let after =
+    let mut after =
         json!({ "prefix": prefix, "role": role, "starts_at": view.starts_at, "expires_at": view.expires_at });
+    if let Some(scope) = &view.scope {
+        after["scope"] = json!(scope);
+    }
     note(conn, actor, "token.create", name, json!({ "after": after }))?;
     Ok(view)
 }
@@ -141,8 +146,22 @@ pub(crate) fn token(row: &Row<'_>) -> Sql<(TokenView, Digest)> {
         expires_at: row::time_opt(row, 7)?,
         revoked_at: row::time_opt(row, 8)?,
         last_used_at: row::time_opt(row, 9)?,
+        scope: read_scope(row, 10)?,
     };
     Ok((view, hash))
+}
+
+/// Returns a scope as stored.
+fn scope_text(scope: &TokenScope) -> String {
+    json!(scope).to_string()
+}
+
+fn read_scope(row: &Row<'_>, column: usize) -> Sql<Option<TokenScope>> {
+    let text: Option<String> = row.get(column)?;
+    let read = |text: String| {
+        serde_json::from_str(&text).map_err(|_| row::odd(column, Type::Text, "it is not a scope"))
+    };
+    text.map(read).transpose()
 }
 
 fn digest(row: &Row<'_>, column: usize) -> Sql<Digest> {
@@ -210,8 +229,8 @@ fn find_session(conn: &Connection, id: &Digest, times: &SessionTimes) -> Sql<Opt
     let asked = (id.as_bytes(), idle, absolute, ago_ms(times.rotate), ago_ms(FORMER_ID));
     let mut session = conn.prepare_cached(sql!("session/session"))?;
     let session = session.query_row(asked, |row| {
-        let (id, token) = (digest(row, 13)?, found(row)?);
-        Ok((FoundSession { id, token, csrf: row.get(10)?, rotate: row.get(11)? }, row.get(12)?))
+        let (id, token) = (digest(row, 14)?, found(row)?);
+        Ok((FoundSession { id, token, csrf: row.get(11)?, rotate: row.get(12)? }, row.get(13)?))
     });
     session.optional()
 }

@@ -6,6 +6,7 @@ use crate::support::{Place, on_each_store};
 
 on_each_store! {
     a_token_is_shown_once_and_listed_without_its_secret,
+    a_token_is_limited_to_queues_and_kinds,
     a_token_is_revoked_by_its_prefix,
     a_token_that_cannot_be_is_refused,
     a_token_that_nobody_can_read_is_not_created,
@@ -32,6 +33,30 @@ fn a_token_is_shown_once_and_listed_without_its_secret(place: Place) {
     assert!(later.contains("valid from 2999-01-01T00:00:00Z until it is revoked"), "{later}");
     let who = place.tamper("select who || ' ' || what from milepost.audit order by pos limit 1");
     assert!(who.ends_with(" token.create") && who.contains('@'), "{who}");
+}
+
+fn a_token_is_limited_to_queues_and_kinds(place: Place) {
+    place.run(&["tokens", "create", "all", "--role", "viewer"]).ok();
+    assert!(!place.run(&["tokens", "list"]).ok().out.contains("LIMITED TO"));
+    let limits = ["--queue", "mail*", "--kind", "mail.*", "--kind", "news"];
+    let create = [&["tokens", "create", "mailer", "--role", "operator"], limits.as_slice()].concat();
+    let made = place.run(&create).ok();
+    assert!(
+        made.err.contains("mailer (operator, limited to queues mail*; kinds mail.*, news)"),
+        "{}",
+        made.err
+    );
+    let list = place.run(&["tokens", "list", "--json"]).json();
+    assert_eq!(list[0].get("scope"), None);
+    assert_eq!(list[1]["scope"], serde_json::json!({"queues": ["mail*"], "kinds": ["mail.*", "news"]}));
+    let table = place.run(&["tokens", "list"]).ok().out;
+    assert!(table.contains("LIMITED TO") && table.contains("queues mail*; kinds mail.*, news"), "{table}");
+    let refused = place.run(&["tokens", "create", "x", "--role", "viewer", "--queue", "a*b"]);
+    assert!(
+        refused.status == 1 && refused.err.contains("a `*` can only be its last character"),
+        "{}",
+        refused.err
+    );
 }
 
 fn a_token_is_revoked_by_its_prefix(place: Place) {

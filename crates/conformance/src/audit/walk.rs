@@ -129,6 +129,9 @@ impl Walk {
                 (&"pending".into(), &"canceled".into())
             );
         }
+        assert!(self.store.reveal_job(job.id).await.unwrap().is_some());
+        self.told("job.reveal", job.id, CHANGED).await;
+        assert!(self.store.reveal_job(JobId::new()).await.unwrap().is_none(), "this is no action");
         self.operate("job.rerun", job.id, Operation::new(Verb::Rerun)).await;
         self.operate("job.skip", job.id, Operation::new(Verb::Skip)).await;
 

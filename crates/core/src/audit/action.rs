@@ -18,6 +18,9 @@ use crate::transition::Verb;
 /// The action that creates jobs.
 const CREATE_JOBS: &str = "job.create";
 
+/// The action that shows hidden values of a job, and changes nothing.
+const REVEAL: &str = "job.reveal";
+
 /// The names of the actions on objects other than jobs.
 const OTHERS: [&str; 45] = [
     "queue.pause",
@@ -70,7 +73,7 @@ const OTHERS: [&str; 45] = [
 /// The names of all actions that operators can perform on a store: the values of [`AuditedAction::what`].
 pub static WHATS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
     let on_jobs = Verb::ALL.iter().filter_map(|verb| verb.audit_name());
-    std::iter::once(CREATE_JOBS).chain(on_jobs).chain(OTHERS).collect()
+    [CREATE_JOBS, REVEAL].into_iter().chain(on_jobs).chain(OTHERS).collect()
 });
 
 /// An action on a store. It writes one audit row, unless it changes nothing.
@@ -107,6 +110,12 @@ impl AuditedAction {
             None => "job.change",
         };
         Self::of(what, Subject::Job(job))
+    }
+
+    /// Reveals the hidden values of a job to an operator.
+    #[must_use]
+    pub const fn reveal(job: JobId) -> Self {
+        Self::of(REVEAL, Subject::Job(job))
     }
 
     /// Pauses or resumes a queue.

@@ -119,6 +119,12 @@ impl DryRun {
     }
 }
 
+/// Returns the name of the bulk job of a dry run with this kind; `None` for other kinds.
+#[must_use]
+pub fn bulk_of(kind: &str) -> Option<&str> {
+    kind.strip_prefix(KINDS)
+}
+
 /// Returns the dry run that a job performs; `None` if the job is of another kind.
 #[must_use]
 pub fn of_job(kind: &str, payload: &str) -> Option<DryRun> {

@@ -34,6 +34,13 @@ impl Exact {
         }
     }
 
+    /// Returns the value after a change. Numbers that are kept as text are texts for `change`.
+    #[must_use]
+    pub(crate) fn changed(mut self, change: impl FnOnce(&mut Value)) -> Self {
+        change(&mut self.0);
+        self
+    }
+
     /// Returns an array of these values.
     pub fn list(items: impl IntoIterator<Item = Self>) -> Self {
         Self(Value::Array(items.into_iter().map(|item| item.0).collect()))

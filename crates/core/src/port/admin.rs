@@ -117,6 +117,9 @@ pub trait AdminStore: Send + Sync {
     /// Returns one job, with the reason why it does not run now.
     async fn job(&self, job: JobId) -> StoreResult<Option<JobView>>;
 
+    /// Returns one job after an entry in the audit that the actor has seen its hidden values.
+    async fn reveal_job(&self, job: JobId) -> StoreResult<Option<JobView>>;
+
     /// Returns state changes of a job, oldest first.
     async fn history(&self, job: JobId, part: HistoryPart) -> StoreResult<Vec<HistoryEntry>>;
 

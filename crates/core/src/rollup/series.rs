@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::STEPS;
 use crate::named::named_enum;
+use crate::token::TokenScope;
 use crate::transition::Verb;
 
 named_enum! {
@@ -59,6 +60,8 @@ pub struct RollupFilter {
     pub queue: Option<String>,
     /// Only of this kind.
     pub kind: Option<String>,
+    /// Only of these queues and kinds; without patterns: of all.
+    pub scope: TokenScope,
 }
 
 /// The number of changes of one verb and duration in one period of a range.

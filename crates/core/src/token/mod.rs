@@ -5,6 +5,7 @@
 //! the check.
 
 mod role;
+mod scope;
 mod secret;
 
 use std::time::Duration;
@@ -17,6 +18,7 @@ use crate::job::check_name;
 use crate::job::error::InvalidJob;
 
 pub use role::Role;
+pub use scope::{InvalidScope, OutsideScope, PATTERNS_MAX, TokenScope};
 pub use secret::{Digest, RANDOM_BYTES, Secret};
 
 /// The maximum length of a token's name, in bytes.
@@ -29,6 +31,8 @@ pub struct NewToken {
     pub name: String,
     /// The role that it grants.
     pub role: Role,
+    /// The queues and kinds that it is limited to; `None`: all of them.
+    pub scope: Option<TokenScope>,
     /// The public part of the token.
     pub prefix: String,
     /// The hash of its secret.
@@ -48,6 +52,7 @@ impl NewToken {
         Self {
             name: name.into(),
             role,
+            scope: None,
             prefix: secret.prefix().to_owned(),
             hash: secret.hash(),
             created_by: created_by.into(),
@@ -65,8 +70,21 @@ impl NewToken {
         if self.lasts == Some(Duration::ZERO) {
             return Err(InvalidToken::NeverValid);
         }
+        self.scope.as_ref().map_or(Ok(()), TokenScope::check)?;
         Ok(())
     }
+
+    /// Returns the hash that a store keeps. That of a limited token is another one than that of its secret, so that earlier releases, which
+    /// do not read scopes, refuse it as unknown.
+    #[must_use]
+    pub fn stored_hash(&self) -> Digest {
+        stored_hash(self.hash, self.scope.as_ref())
+    }
+}
+
+/// Returns the hash of a secret as stored for a token with this scope.
+fn stored_hash(hash: Digest, scope: Option<&TokenScope>) -> Digest {
+    if scope.is_some() { hash.again() } else { hash }
 }
 
 /// A token as shown to operators.
@@ -78,6 +96,9 @@ pub struct TokenView {
     pub name: String,
     /// The role that it grants.
     pub role: Role,
+    /// The queues and kinds that it is limited to; `None`: all of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scope: Option<TokenScope>,
     /// When it was created.
     pub created_at: Timestamp,
     /// The name of its creator.
@@ -127,7 +148,7 @@ pub enum Standing {
 pub struct FoundToken {
     /// Its public properties.
     pub view: TokenView,
-    /// The hash of its secret.
+    /// The [stored hash](NewToken::stored_hash) of its secret.
     pub hash: Digest,
     /// The time of the lookup, by the store's clock.
     pub at: Timestamp,
@@ -138,6 +159,12 @@ impl FoundToken {
     #[must_use]
     pub fn standing(&self) -> Standing {
         self.view.standing(self.at)
+    }
+
+    /// Returns whether it is the token with this secret.
+    #[must_use]
+    pub fn is_of(&self, secret: &Secret) -> bool {
+        self.hash == stored_hash(secret.hash(), self.view.scope.as_ref())
     }
 }
 
@@ -154,6 +181,9 @@ pub enum InvalidToken {
     /// Its period of validity is empty.
     #[error("it would never be valid; it must last longer than 0 s")]
     NeverValid,
+    /// Its scope is invalid.
+    #[error("{0}")]
+    Scope(#[from] InvalidScope),
     /// No token has this prefix.
     #[error("there is no token with prefix {0:?}; `milepost tokens list` shows the prefixes")]
     NoSuchToken(String),
@@ -172,6 +202,7 @@ mod tests {
             prefix: "abcdefgh".to_owned(),
             name: "ci".to_owned(),
             role: Role::Viewer,
+            scope: None,
             created_at: at(0),
             created_by: "ada@host".to_owned(),
             starts_at: at(10),
@@ -202,5 +233,21 @@ mod tests {
         assert!(matches!(token("a\nb").check(), Err(InvalidToken::Name(_))));
         let never = NewToken { lasts: Some(Duration::ZERO), ..token("ci") };
         assert_eq!(never.check(), Err(InvalidToken::NeverValid));
+        let unlimited = NewToken { scope: Some(TokenScope::default()), ..token("ci") };
+        assert_eq!(unlimited.check(), Err(InvalidToken::Scope(InvalidScope::Empty)));
+    }
+
+    #[test]
+    fn earlier_releases_do_not_find_a_limited_token() {
+        let secret = Secret::of_random(&[7; RANDOM_BYTES]);
+        let scope = Some(TokenScope { queues: vec!["mail".to_owned()], kinds: Vec::new() });
+        for scope in [None, scope] {
+            let is_limited = scope.is_some();
+            let new = NewToken { scope: scope.clone(), ..NewToken::new("ci", Role::Viewer, &secret, "ada") };
+            assert_eq!(new.stored_hash() == secret.hash(), !is_limited, "earlier releases compare these");
+            let found =
+                FoundToken { view: TokenView { scope, ..view() }, hash: new.stored_hash(), at: at(0) };
+            assert!(found.is_of(&secret) && !found.is_of(&Secret::of_random(&[8; RANDOM_BYTES])));
+        }
     }
 }

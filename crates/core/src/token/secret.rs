@@ -79,6 +79,12 @@ impl Digest {
         Self(Sha256::digest(secret).into())
     }
 
+    /// Returns the hash of this hash.
+    #[must_use]
+    pub(super) fn again(&self) -> Self {
+        Self(Sha256::digest(self.0).into())
+    }
+
     /// Returns a stored hash; `None` when the number of bytes is wrong.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {

@@ -1,18 +1,17 @@
 //! Numbers of attempts over time.
 
 use axum::Json;
-use axum::extract::State;
 use milepost_core::rollup::{Range, RollupFilter, Series};
 use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::app::App;
+use crate::app::{App, Server};
 use crate::params::Query;
 use crate::problem::Problem;
 
-pub(super) fn routes() -> OpenApiRouter<App> {
+pub(super) fn routes() -> OpenApiRouter<Server> {
     OpenApiRouter::new().routes(routes!(get_series))
 }
 
@@ -34,7 +33,7 @@ pub(crate) struct SeriesParams {
 /// Returns the series of these parameters.
 pub(crate) async fn read(app: &App, params: SeriesParams) -> Result<Series, Problem> {
     let SeriesParams { range, queue, kind } = params;
-    let rollups = app.store.rollups(&RollupFilter { range, queue, kind }).await?;
+    let rollups = app.store.rollups(&RollupFilter { range, queue, kind, ..RollupFilter::default() }).await?;
     Ok(Series::of(&rollups, range))
 }
 
@@ -45,11 +44,9 @@ pub(crate) async fn read(app: &App, params: SeriesParams) -> Result<Series, Prob
 /// second. Quantiles are estimated from buckets whose limits double.
 #[utoipa::path(
     get, path = "/v1/metrics/series", tag = "metrics", params(SeriesParams), responses((status = 200, body = Series)),
-    security(("token" = ["viewer"]))
+    security(("token" = ["viewer"])),
+    extensions(("x-limited-tokens" = json!("own")))
 )]
-async fn get_series(
-    State(app): State<App>,
-    Query(params): Query<SeriesParams>,
-) -> Result<Json<Series>, Problem> {
+async fn get_series(app: App, Query(params): Query<SeriesParams>) -> Result<Json<Series>, Problem> {
     read(&app, params).await.map(Json)
 }

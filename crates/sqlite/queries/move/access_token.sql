@@ -1,3 +1,3 @@
 -- A page of access_token. ?1 how many, ?2 after this prefix
-SELECT prefix, name, hash, role, created_at_ms, created_by, starts_at_ms, expires_at_ms, revoked_at_ms, last_used_at_ms
+SELECT prefix, name, hash, role, created_at_ms, created_by, starts_at_ms, expires_at_ms, revoked_at_ms, last_used_at_ms, scope
 FROM milepost_access_token WHERE prefix > ?2 ORDER BY prefix LIMIT ?1

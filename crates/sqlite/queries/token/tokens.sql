@@ -1,3 +1,3 @@
 -- Returns all tokens.
-SELECT prefix, name, hash, role, created_at_ms, created_by, starts_at_ms, expires_at_ms, revoked_at_ms, last_used_at_ms
+SELECT prefix, name, hash, role, created_at_ms, created_by, starts_at_ms, expires_at_ms, revoked_at_ms, last_used_at_ms, scope
 FROM milepost_access_token ORDER BY name, created_at_ms, prefix

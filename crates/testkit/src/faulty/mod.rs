@@ -277,6 +277,10 @@ impl AdminStore for Faulty {
         self.pass("job", self.inner.job(job)).await
     }
 
+    async fn reveal_job(&self, job: JobId) -> StoreResult<Option<JobView>> {
+        self.pass("reveal_job", self.inner.reveal_job(job)).await
+    }
+
     async fn history(&self, job: JobId, part: HistoryPart) -> StoreResult<Vec<HistoryEntry>> {
         self.pass("history", self.inner.history(job, part)).await
     }

@@ -15,7 +15,7 @@ use milepost_core::port::{Operation, Store};
 use milepost_core::retention::{Keep, Pace, Retained, RetentionPeriod, RetentionPolicy};
 use milepost_core::schedule::{Schedule, Spec};
 use milepost_core::state::JobState;
-use milepost_core::token::{NewToken, RANDOM_BYTES, Role, Secret};
+use milepost_core::token::{NewToken, RANDOM_BYTES, Role, Secret, TokenScope};
 use milepost_core::transition::Verb;
 use milepost_core::worker::{Progress, Report};
 use milepost_testkit::scene::{LONG, failure, register, retry};
@@ -36,7 +36,8 @@ pub(crate) async fn fill(store: &Arc<dyn Store>) {
     unusual(&scene).await;
     scheduled(&scene).await;
     emitted(&scene).await;
-    store.create_token(&NewToken::new("ci", Role::Operator, &token(), "ada@host")).await.unwrap();
+    let ci = NewToken::new("ci", Role::Operator, &token(), "ada@host");
+    store.create_token(&NewToken { scope: Some(scope()), ..ci }).await.unwrap();
     let nobodys = || NewJob::new("nobody's", &()).unwrap();
     let ada = Actor::new("ada@host").unwrap().because(Some(UNICODE)).unwrap();
     store.acting_as(ada.clone()).pause_queue(UNICODE, true).await.unwrap();
@@ -46,6 +47,11 @@ pub(crate) async fn fill(store: &Arc<dyn Store>) {
     }
     let left = register(store, LONG).await;
     store.retire_worker(left).await.unwrap();
+}
+
+/// Returns the queues and kinds that the access token is limited to.
+pub(crate) fn scope() -> TokenScope {
+    TokenScope { queues: vec!["mail*".to_owned()], kinds: Vec::new() }
 }
 
 /// Returns the access token in the store.

@@ -194,6 +194,7 @@ fn access_tokens(rows: &[AccessToken]) -> Query {
         .bind(each(rows, |r| r.view.expires_at.map(time)))
         .bind(each(rows, |r| r.view.revoked_at.map(time)))
         .bind(each(rows, |r| r.view.last_used_at.map(time)))
+        .bind(each(rows, |r| r.view.scope.as_ref().map(|scope| serde_json::json!(scope).to_string())))
 }
 
 fn jobs(rows: &[Job]) -> Query {
