@@ -1,7 +1,5 @@
 //! Liveness and readiness checks.
 
-use axum::extract::State;
-
 use crate::app::App;
 use crate::problem::{Code, Problem};
 
@@ -17,7 +15,7 @@ pub(crate) async fn live() -> &'static str {
 }
 
 /// Reports whether the store responds too.
-pub(crate) async fn ready(State(app): State<App>) -> Result<&'static str, Problem> {
+pub(crate) async fn ready(app: App) -> Result<&'static str, Problem> {
     if app.stop.is_cancelled() {
         return Err(Problem::new(Code::ShuttingDown, "the server is shutting down"));
     }

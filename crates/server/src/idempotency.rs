@@ -11,6 +11,7 @@ use axum::response::{IntoResponse, Response};
 use milepost_core::batch::nominal::NominalTime;
 use milepost_core::batch::start::NewBatch;
 use milepost_core::bulk::listing::BulkFilter;
+use milepost_core::hide::Hidden;
 use milepost_core::ident::{BatchId, JobId};
 use milepost_core::job::{IDEMPOTENCY_PREFIX, KeyHolder, NewJob};
 use milepost_core::json::is_same_json;
@@ -90,11 +91,14 @@ pub(crate) fn made(duplicate: bool, url: String, what: impl Serialize) -> Respon
 /// Refuses a key under which a different batch was started.
 pub(crate) async fn check_same_batch(
     store: &dyn Store,
+    hidden: &Hidden,
     asked: &NewBatch,
     made: BatchId,
 ) -> Result<(), Problem> {
     let Some(made) = store.batch(made).await? else { return Ok(()) };
-    let same_input = is_same_json(made.input.get(), asked.input.get());
+    // The store returns the placeholder for hidden values. That another value was given is not told, or it could be guessed.
+    let masked = hidden.mask(&asked.dag, asked.input.get());
+    let same_input = is_same_json(made.input.get(), masked.as_deref().unwrap_or(asked.input.get()));
     // Stores keep milliseconds.
     let tick = |nominal: NominalTime| (nominal.at.as_millisecond(), nominal.zone);
     let same_tick = made.row.nominal().map(tick) == asked.nominal.clone().map(tick);

@@ -17,6 +17,7 @@ mod exposure;
 pub mod fuzzing;
 mod headers;
 mod health;
+mod hiding;
 mod idempotency;
 mod intake;
 mod keeping;
@@ -36,6 +37,7 @@ mod readiness;
 mod redirect;
 mod reference;
 mod replication;
+mod scoped;
 mod session;
 mod status_entry;
 mod store_timeout;
@@ -51,6 +53,7 @@ use axum::http::{Method, Uri};
 use axum::routing::get;
 use axum::{Router, middleware};
 use milepost_core::error::StoreError;
+use milepost_core::hide::Hidden;
 use milepost_core::port::{Coordination, Store};
 use milepost_core::token::Role;
 use thiserror::Error;
@@ -64,11 +67,12 @@ use crate::access::{Hosts, Needed, Roles, Tokens};
 use crate::announcer::Announcer;
 use crate::api::protocol::registrations::Registrations;
 use crate::api::protocol::tally::Tally;
-use crate::app::{App, Shared};
+use crate::app::{App, Server, Shared};
 use crate::console::cached_counts::CachedCounts;
 use crate::console::series::Series;
 pub use crate::console::{alerts, status};
 pub use crate::exposure::{Exposed, Exposure};
+use crate::hiding::HidingStore;
 use crate::intake::Intake;
 use crate::large_reads::LargeReads;
 use crate::limits::Counted;
@@ -98,6 +102,8 @@ pub struct Options {
     pub coordination: Option<Arc<dyn Coordination>>,
     /// Whether the server provides the API and the console in addition to health checks and metrics.
     pub api: bool,
+    /// Data that users do not see.
+    pub hidden: Hidden,
     /// Limits on event streams.
     pub streams: StreamLimits,
     /// Access control.
@@ -120,6 +126,7 @@ impl Default for Options {
             about: Vec::new(),
             coordination: None,
             api: true,
+            hidden: Hidden::default(),
             streams,
             access,
             limits,
@@ -161,7 +168,9 @@ pub enum ServerError {
 
 /// Builds all routes. Must be called within a Tokio runtime.
 fn router(store: Arc<dyn Store>, options: Options, stop: CancellationToken) -> Result<Router, ServerError> {
-    let Options { mut counts, about, coordination, api, streams, access, limits, page_wait, tls } = options;
+    let Options { mut counts, about, coordination, api, hidden, streams, access, limits, page_wait, tls } =
+        options;
+    let hidden = Arc::new(hidden);
     let (series, known) = (Arc::<Series>::default(), Arc::new(CachedCounts::new(page_wait)));
     let (seats, feed, tally) = (OpenStreams::new(streams), Feed::default(), Arc::<Tally>::default());
     counts.push(Box::new(seats.clone()));
@@ -192,17 +201,20 @@ fn router(store: Arc<dyn Store>, options: Options, stop: CancellationToken) -> R
         limits: Arc::new(Counted::new(&limits)),
         roles: Arc::new(roles),
         metrics: Arc::new(Metrics::new(counts)),
-        queues: Last::default(),
-        status: Last::default(),
+        queues: Arc::new(Last::default()),
+        status: Arc::new(Last::default()),
         tally,
-        registrations: Registrations::default(),
+        registrations: Arc::new(Registrations::default()),
         feed,
         seats,
-        store,
+        store: HidingStore::before(store, &hidden),
+        hidden,
         doctor: Arc::new(Semaphore::new(1)),
         announcer: Announcer::start(coordination, stop.clone()),
-        large: LargeReads::new(),
+        large: Arc::new(LargeReads::new()),
         readiness: Arc::default(),
+        limited: None,
+        limited_apps: Arc::default(),
         known,
         paces: Arc::default(),
         about: Arc::new(about),
@@ -225,7 +237,7 @@ fn router(store: Arc<dyn Store>, options: Options, stop: CancellationToken) -> R
         .layer(middleware::from_fn_with_state(app.clone(), access::guard))
         .layer(middleware::from_fn_with_state(speaks_tls, headers::add))
         .layer(middleware::from_fn(trace::trace))
-        .with_state(app))
+        .with_state(Server::from(app)))
 }
 
 /// Routes that are not in the OpenAPI document.

@@ -155,6 +155,8 @@ impl From<StoreError> for Problem {
             StoreError::Held { .. } => Self::new(Code::Held, words).retry_after_s(1),
             StoreError::Refused { .. } => Self::new(Code::Refused, error.chain()),
             StoreError::TooLarge { .. } => Self::new(Code::TooMany, words),
+            StoreError::Hide(_) => Self::new(Code::HiddenData, words),
+            StoreError::OutsideScope(_) => Self::new(Code::OutsideScope, words),
             StoreError::Retention(_) => Self::new(Code::InvalidRetention, words),
             StoreError::Schema(_) => Self::new(Code::SchemaDoesNotFit, words),
             StoreError::Move(_) => Self::new(Code::StoreMoves, words),

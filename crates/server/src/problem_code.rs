@@ -72,6 +72,9 @@ codes! {
     ForgedRequest = "forged_request", FORBIDDEN,
         means "The form of the console does not belong to this session.",
         remedy "Reload the page.";
+    HiddenData = "hidden_data", UNPROCESSABLE_ENTITY,
+        means "The request is for a value that the configuration hides, or has the placeholder in its place.",
+        remedy "Search by another value; give the value itself instead of the placeholder.";
     Held = "held", SERVICE_UNAVAILABLE,
         means "An open transaction of another program holds what the request needs, such as a key, a group, an aggregate or a job.",
         remedy "End that transaction, then repeat the request with the same key.";
@@ -231,6 +234,9 @@ codes! {
     OfConfiguration = "of_configuration", CONFLICT,
         means "A configuration owns the limit or schedule.",
         remedy "Change the configuration.";
+    OutsideScope = "outside_scope", FORBIDDEN,
+        means "The token is limited to queues and kinds, and the request is for others, or for the whole store.",
+        remedy "Use a token without limits, or one with the limits that `detail` names.";
     Overtaken = "overtaken", CONFLICT,
         means "The batch was changed by another call at the same time.",
         remedy "Read its state again, then repeat the request.";
@@ -249,6 +255,9 @@ codes! {
     RequestTimeout = "request_timeout", REQUEST_TIMEOUT,
         means "The request did not arrive within the time limit.",
         remedy "Repeat the request.";
+    RevealRefused = "reveal_refused", FORBIDDEN,
+        means "The configuration does not permit the caller to see hidden values.",
+        remedy "Use a token with a role in `reveal` of the section `[hide]`, or have the role added there.";
     RoleNeeded = "role_needed", FORBIDDEN,
         means "The token lacks the role.",
         remedy "Use a token with the role that `detail` names.";

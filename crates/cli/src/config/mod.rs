@@ -15,6 +15,7 @@ mod environment;
 mod exec;
 pub(crate) mod fault;
 mod format;
+mod hide;
 mod http;
 mod humane;
 mod kind;
@@ -48,6 +49,7 @@ pub(crate) use self::database::{DatabaseEntry, Databases};
 use self::document::{Document, Node, Value};
 use self::fault::Faults;
 pub(crate) use self::fault::{Fault, Faulty};
+use self::hide::Hide;
 pub(crate) use self::kind::{Executor, Kind};
 pub(crate) use self::limit::LimitEntry;
 pub(crate) use self::notify::NotifyEntry;
@@ -110,6 +112,9 @@ struct Sections {
     /// Address and access control of the server.
     #[serde(default)]
     serve: Serve,
+    /// Values that users of the server do not see.
+    #[serde(default)]
+    hide: Hide,
     /// Retention periods.
     #[serde(default)]
     retention: Retention,
@@ -130,6 +135,7 @@ fn check_sections(root: &Node, dialect: Dialect, folder: &Path, faults: &mut Fau
     subscription::check(root.get("subscription"), folder, faults);
     notify::check(root.get("notify"), faults);
     serve::check(root.get("serve"), faults);
+    hide::check(root.get("hide"), faults);
     retention::check(root.get("retention"), faults);
     team::check(root, faults);
 }
@@ -161,6 +167,7 @@ pub(crate) struct Config {
     /// The targets of alerts.
     pub(crate) notify: BTreeMap<String, NotifyEntry>,
     pub(crate) serve: Serve,
+    pub(crate) hide: Hide,
     pub(crate) retention: Retention,
     /// The folder that relative paths refer to.
     pub(crate) folder: PathBuf,
@@ -274,6 +281,7 @@ pub(crate) fn parse(
     let store = sections.store.as_deref().and_then(|store| format::store(store, folder).ok());
     let Sections { worker, redis, kinds, schedules, limits, bulk, batch, retention, .. } = sections;
     let (databases, subscriptions, serve) = (sections.database, sections.subscription, sections.serve);
+    let hide = sections.hide;
     let notify = sections.notify;
     let folder = folder.to_owned();
     let passwords: Vec<String> = store
@@ -301,6 +309,7 @@ pub(crate) fn parse(
         subscriptions,
         notify,
         serve,
+        hide,
         retention,
         folder,
         secrets: Secrets::new(filled_in.into_iter().chain(passwords)),

@@ -68,6 +68,7 @@ impl AccessArgs {
         let mut options = Options::default();
         if let Some(config) = config {
             let folder: &Path = &config.folder;
+            options.hidden = config.hide.hidden();
             std::mem::take(&mut config.serve).apply(&mut options, folder);
         }
         if let (Some(cert), Some(key)) = (self.tls_cert.clone(), self.tls_key.clone()) {

@@ -24,6 +24,7 @@ pub(crate) async fn gate(State(app): State<App>, request: Request, next: Next) -
         Err(problem) => return problem.into_response(),
     };
     let (admitted, cookie) = admit(&app, request, needed).await;
+    let admitted = admitted.and_then(|request| check_limited(&app, path.as_str(), request));
     let admitted = admitted.and_then(|request| check_query(&app, path.as_str(), request));
     let mut response = match admitted {
         Ok(request) => CALLER.scope(Caller::of(request.extensions()), next.run(request)).await,
@@ -45,6 +46,20 @@ fn needed(app: &App, method: &Method, path: &str) -> Result<Needed, Problem> {
             Problem::new(Code::NoRoleKnown, format!("no role is defined for {path}"))
         }
     })
+}
+
+/// Refuses a limited token, unless the route states that it answers with own objects only.
+fn check_limited(app: &App, path: &str, request: Request) -> Result<Request, Problem> {
+    let limited = request.extensions().get::<Identity>().and_then(|identity| identity.limited.as_ref());
+    let Some(token) = limited else { return Ok(request) };
+    match app.roles.why_refused(request.method(), path) {
+        None => Ok(request),
+        Some(why) => {
+            let scope = &token.scope;
+            let words = format!("{why}; this token is limited to {scope}: use one without limits");
+            Err(Problem::new(Code::OutsideScope, words))
+        }
+    }
 }
 
 /// Refuses a query for an operation that has no query parameters. The others refuse unknown parameters themselves.

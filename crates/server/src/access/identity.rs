@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use milepost_core::token::{Digest, Role, TokenView};
 
+use crate::scoped::LimitedToken;
+
 /// The identity of the caller, in the extensions of every request that reaches a route.
 #[derive(Clone, Debug)]
 pub(crate) struct Identity {
@@ -12,6 +14,8 @@ pub(crate) struct Identity {
     pub(crate) allowed: Allowed,
     /// The prefix of the token of the request, or of the token that the session was opened with.
     pub(crate) token: Option<Arc<str>>,
+    /// The limits of that token, if it has some.
+    pub(crate) limited: Option<Arc<LimitedToken>>,
     /// The id of the session, if the caller has signed in.
     pub(crate) session: Option<Digest>,
     /// The CSRF token of the session; empty without a session.
@@ -32,16 +36,18 @@ pub(crate) enum Allowed {
 impl Identity {
     /// Creates the identity of an unidentified caller.
     pub(crate) fn anonymous(allowed: Allowed) -> Self {
-        Self { who: "anonymous".into(), allowed, token: None, session: None, csrf: "".into() }
+        Self { who: "anonymous".into(), allowed, token: None, limited: None, session: None, csrf: "".into() }
     }
 
     /// Creates the identity of a caller with this token.
     pub(crate) fn of_token(token: &TokenView) -> Self {
-        let who = format!("token:{}", token.name).into();
+        let who: Arc<str> = format!("token:{}", token.name).into();
+        let limited = LimitedToken::of(token, &who).map(Arc::new);
         Self {
             who,
             allowed: Allowed::Role(token.role),
             token: Some(token.prefix.as_str().into()),
+            limited,
             session: None,
             csrf: "".into(),
         }

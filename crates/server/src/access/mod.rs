@@ -22,7 +22,7 @@ pub(crate) use self::credentials::cookie;
 pub(crate) use self::gate::{gate, known};
 pub(crate) use self::identity::{Allowed, Identity};
 pub(crate) use self::origin::{Hosts, comes_from_here, foreign, guard};
-pub(crate) use self::roles::{Needed, Roles};
+pub(crate) use self::roles::{Limited, Needed, Roles};
 pub(crate) use self::stream_access::{OpenCredentials, Over};
 pub(crate) use self::token_cache::{Memory, Recalled};
 pub(crate) use self::tokens::{Tokens, check};

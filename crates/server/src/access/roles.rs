@@ -18,10 +18,24 @@ pub(crate) enum Needed {
     Role(Role),
 }
 
+/// What a route answers to a token that is limited to queues and kinds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Limited {
+    /// Only what belongs to the token.
+    Own,
+    /// A refusal, for this reason.
+    Refused(String),
+}
+
+/// The extension of an operation that states this in the OpenAPI document: `own`, or the reason of the refusal.
+const LIMITED: &str = "x-limited-tokens";
+
 /// The access that all routes need.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Roles {
     needed: HashMap<String, HashMap<Method, Needed>>,
+    /// What each route answers to limited tokens. A route that states nothing is refused.
+    limited: HashMap<(Method, String), Limited>,
     /// Operations of the document that have no query parameters.
     without_query: HashSet<(Method, String)>,
 }
@@ -46,6 +60,9 @@ impl Roles {
                 if !has_query(operation) {
                     roles.without_query.insert((method.clone(), path.clone()));
                 }
+                if let Some(limited) = limited(operation) {
+                    roles.limit(method.clone(), path, limited);
+                }
                 roles.add(method, path, Needed::Role(role));
             }
         }
@@ -55,6 +72,21 @@ impl Roles {
     /// Adds the access that a route needs.
     pub(crate) fn add(&mut self, method: Method, path: &str, needed: Needed) {
         self.needed.entry(path.to_owned()).or_default().insert(method, needed);
+    }
+
+    /// Adds what a route answers to limited tokens.
+    pub(crate) fn limit(&mut self, method: Method, path: &str, limited: Limited) {
+        self.limited.insert((method, path.to_owned()), limited);
+    }
+
+    /// Returns why a limited token may not use this route; `None`: it may.
+    pub(crate) fn why_refused(&self, method: &Method, path: &str) -> Option<&str> {
+        let method = if method == Method::HEAD { &Method::GET } else { method };
+        match self.limited.get(&(method.clone(), path.to_owned())) {
+            Some(Limited::Own) => None,
+            Some(Limited::Refused(why)) => Some(why),
+            None => Some("it covers the whole store"),
+        }
     }
 
     /// Returns the access that a request to this route needs. HEAD needs the same as GET.
@@ -98,6 +130,12 @@ fn operations(item: &PathItem) -> impl Iterator<Item = (Method, &Operation)> {
     operations.into_iter().filter_map(|(method, operation)| Some((method, operation.as_ref()?)))
 }
 
+/// Returns what an operation states about limited tokens.
+fn limited(operation: &Operation) -> Option<Limited> {
+    let stated = operation.extensions.as_ref()?.get(LIMITED)?.as_str()?;
+    Some(if stated == "own" { Limited::Own } else { Limited::Refused(stated.to_owned()) })
+}
+
 /// Returns the only role that an operation names. utoipa exposes the names of a requirement only as JSON.
 fn role(operation: &Operation) -> Option<Role> {
     let [requirement] = operation.security.as_deref()? else { return None };
@@ -126,6 +164,21 @@ mod tests {
         assert_eq!(roles.needed(&Method::PUT, "/a"), Some(Needed::Role(Role::Operator)));
         assert_eq!(roles.needed(&Method::GET, "/a"), None);
         assert!(roles.knows("/a") && !roles.knows("/b"));
+    }
+
+    #[test]
+    fn a_limited_token_may_use_only_routes_that_state_it() {
+        let security = r#", "security": [{"token": ["viewer"]}]"#;
+        for (stated, why) in [
+            (r#", "x-limited-tokens": "own""#, None),
+            (r#", "x-limited-tokens": "it is large""#, Some("it is large")),
+            (r#", "x-limited-tokens": 1"#, Some("it covers the whole store")),
+            ("", Some("it covers the whole store")),
+        ] {
+            let roles = Roles::of(&document(&format!("{security}{stated}"))).unwrap();
+            assert_eq!(roles.why_refused(&Method::PUT, "/a"), why, "{stated}");
+        }
+        assert!(Roles::default().why_refused(&Method::GET, "/b").is_some());
     }
 
     #[test]

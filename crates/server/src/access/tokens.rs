@@ -1,6 +1,5 @@
 //! Tokens of the store, cached for a short time.
 
-use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -25,8 +24,8 @@ pub(crate) struct Tokens {
     asked: Mutex<Option<(Instant, bool)>>,
     /// Tokens that requests contained.
     known: Memory<FoundToken>,
-    /// The digests of all tokens, and when they were read. Used when unknown clients send too many requests.
-    listed: tokio::sync::Mutex<Option<(Instant, HashSet<[u8; 32]>)>>,
+    /// All tokens, and when they were read. Used when unknown clients send too many requests.
+    listed: tokio::sync::Mutex<Option<(Instant, Vec<FoundToken>)>>,
 }
 
 impl Tokens {
@@ -67,23 +66,23 @@ impl Tokens {
     /// Returns whether the store has this token. Reads all tokens, at most once a second for all callers.
     pub(crate) async fn is_listed(&self, secret: &Secret) -> Result<bool, StoreError> {
         let mut listed = self.listed.lock().await;
-        let digests = match listed.take().filter(|(at, _)| at.elapsed() < FRESH) {
+        let known = match listed.take().filter(|(at, _)| at.elapsed() < FRESH) {
             Some(fresh) => fresh,
             None => {
                 let tokens = in_time(self.store.tokens()).await?;
-                (Instant::now(), tokens.iter().map(|token| *token.hash.as_bytes()).collect())
+                (Instant::now(), tokens)
             }
         };
-        let (_, known) = listed.insert(digests);
-        Ok(known.contains(secret.hash().as_bytes()))
+        let (_, known) = listed.insert(known);
+        Ok(known.iter().any(|token| token.view.prefix == secret.prefix() && token.is_of(secret)))
     }
 
     /// Returns the token, valid or not; `None` if it does not exist.
     pub(crate) async fn find(&self, secret: &Secret) -> Result<Option<FoundToken>, StoreError> {
         let found = in_time(self.store.token(secret.prefix())).await?;
-        let Some(token) = found.filter(|token| token.hash == secret.hash()) else { return Ok(None) };
+        let Some(token) = found.filter(|token| token.is_of(secret)) else { return Ok(None) };
         self.note_use(&token);
-        self.known.keep(&token.hash, token.clone());
+        self.known.keep(&secret.hash(), token.clone());
         Ok(Some(token))
     }
 

@@ -1,7 +1,6 @@
 //! Alerts as servers with targets record them, and their silences.
 
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use milepost_core::alert::{AlertKey, AlertTarget, Incident, IncidentFilter, SilenceUntil};
 use serde::Deserialize;
@@ -10,12 +9,12 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::actor::RequestActor;
-use crate::app::App;
+use crate::app::{App, Server};
 use crate::body::Body;
 use crate::params::Query;
 use crate::problem::{Code, Problem};
 
-pub(super) fn routes() -> OpenApiRouter<App> {
+pub(super) fn routes() -> OpenApiRouter<Server> {
     OpenApiRouter::new()
         .routes(routes!(list_alerts))
         .routes(routes!(list_alert_targets))
@@ -50,12 +49,10 @@ impl Default for AlertParams {
 /// `[notify.NAME]` record incidents; without one the list is empty, and `GET /v1/status` shows the current problems.
 #[utoipa::path(
     get, path = "/v1/alerts", tag = "alerts", params(AlertParams), responses((status = 200, body = Vec<Incident>)),
-    security(("token" = ["viewer"]))
+    security(("token" = ["viewer"])),
+    extensions(("x-limited-tokens" = json!("alerts are about the whole store")))
 )]
-async fn list_alerts(
-    State(app): State<App>,
-    Query(params): Query<AlertParams>,
-) -> Result<Json<Vec<Incident>>, Problem> {
+async fn list_alerts(app: App, Query(params): Query<AlertParams>) -> Result<Json<Vec<Incident>>, Problem> {
     if !(1..=LIMIT_MAX).contains(&params.limit) {
         let words = format!("the limit must be 1 to {LIMIT_MAX}");
         return Err(Problem::new(Code::InvalidParameter, words).at("query limit"));
@@ -69,9 +66,10 @@ async fn list_alerts(
 /// The targets that servers have, whether their messages are delivered, and the last error.
 #[utoipa::path(
     get, path = "/v1/alert-targets", tag = "alerts", responses((status = 200, body = Vec<AlertTarget>)),
-    security(("token" = ["viewer"]))
+    security(("token" = ["viewer"])),
+    extensions(("x-limited-tokens" = json!("alerts are about the whole store")))
 )]
-async fn list_alert_targets(State(app): State<App>) -> Result<Json<Vec<AlertTarget>>, Problem> {
+async fn list_alert_targets(app: App) -> Result<Json<Vec<AlertTarget>>, Problem> {
     Ok(Json(app.store.alert_targets().await?))
 }
 
@@ -95,10 +93,11 @@ struct SilenceRequest {
 /// Targets are not notified that it begins. A target that was notified already is notified when it ends.
 #[utoipa::path(
     post, path = "/v1/alerts/silence", tag = "alerts", request_body = SilenceRequest, responses((status = 204)),
-    security(("token" = ["operator"]))
+    security(("token" = ["operator"])),
+    extensions(("x-limited-tokens" = json!("alerts are about the whole store")))
 )]
 async fn silence_alert(
-    State(app): State<App>,
+    app: App,
     actor: RequestActor,
     Body(request): Body<SilenceRequest>,
 ) -> Result<StatusCode, Problem> {
@@ -129,10 +128,11 @@ struct UnsilenceRequest {
 /// Targets that were not notified that the alert has begun are notified now, if it lasts. Succeeds if there was no silence.
 #[utoipa::path(
     post, path = "/v1/alerts/unsilence", tag = "alerts", request_body = UnsilenceRequest, responses((status = 204)),
-    security(("token" = ["operator"]))
+    security(("token" = ["operator"])),
+    extensions(("x-limited-tokens" = json!("alerts are about the whole store")))
 )]
 async fn unsilence_alert(
-    State(app): State<App>,
+    app: App,
     actor: RequestActor,
     Body(request): Body<UnsilenceRequest>,
 ) -> Result<StatusCode, Problem> {

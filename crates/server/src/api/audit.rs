@@ -1,6 +1,5 @@
 //! The audit log.
 
-use axum::extract::State;
 use axum::response::Response;
 use milepost_core::audit::{AuditEntry, AuditFilter};
 use serde::Deserialize;
@@ -9,11 +8,11 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::page::{self, Page};
-use crate::app::App;
+use crate::app::{App, Server};
 use crate::params::Query;
 use crate::problem::Problem;
 
-pub(super) fn routes() -> OpenApiRouter<App> {
+pub(super) fn routes() -> OpenApiRouter<Server> {
     OpenApiRouter::new().routes(routes!(list_audit))
 }
 
@@ -41,9 +40,10 @@ struct AuditParams {
 /// Changes by users and their tools, each with the state of its subject before and after. Newest first. A page also ends when it has 4 MiB.
 #[utoipa::path(
     get, path = "/v1/audit", tag = "audit", params(AuditParams), responses((status = 200, body = Page<AuditEntry>)),
-    security(("token" = ["operator"]))
+    security(("token" = ["operator"])),
+    extensions(("x-limited-tokens" = json!("own")))
 )]
-async fn list_audit(State(app): State<App>, Query(params): Query<AuditParams>) -> Result<Response, Problem> {
+async fn list_audit(app: App, Query(params): Query<AuditParams>) -> Result<Response, Problem> {
     let limit = page::limit(params.limit)?;
     let store = app.store.as_ref();
     let read = |before, limit| {

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
@@ -21,7 +20,7 @@ use utoipa_axum::routes;
 
 use super::page;
 use crate::actor::RequestActor;
-use crate::app::App;
+use crate::app::{App, Server};
 use crate::body::{self, Body};
 use crate::idempotency::{self, IdempotencyKey};
 use crate::intake::store_each_in_time;
@@ -31,7 +30,7 @@ use crate::problem::{Code, Problem};
 /// Maximum number of jobs in one request.
 pub(crate) const JOBS_MAX: usize = 5_000;
 
-pub(super) fn routes() -> OpenApiRouter<App> {
+pub(super) fn routes() -> OpenApiRouter<Server> {
     OpenApiRouter::new().routes(routes!(create_job)).routes(routes!(create_jobs))
 }
 
@@ -161,10 +160,11 @@ impl IntoResponse for Created {
 #[utoipa::path(
     post, path = "/v1/jobs", tag = "jobs", params(IdempotencyKey), request_body = JobRequest,
     responses((status = 201, body = Created), (status = 200, description = "It already existed under this key", body = Created)),
-    security(("token" = ["operator"]))
+    security(("token" = ["operator"])),
+    extensions(("x-limited-tokens" = json!("own")))
 )]
 async fn create_job(
-    State(app): State<App>,
+    app: App,
     actor: RequestActor,
     idempotency: IdempotencyKey,
     Body(request): Body<JobRequest>,
@@ -228,10 +228,11 @@ struct CreatedMany {
 #[utoipa::path(
     post, path = "/v1/jobs/create-many", tag = "jobs", params(IdempotencyKey, CreateParams), request_body = JobsRequest,
     responses((status = 201, body = CreatedMany)),
-    security(("token" = ["operator"]))
+    security(("token" = ["operator"])),
+    extensions(("x-limited-tokens" = json!("own")))
 )]
 async fn create_jobs(
-    State(app): State<App>,
+    app: App,
     actor: RequestActor,
     idempotency: IdempotencyKey,
     Query(params): Query<CreateParams>,

@@ -1,7 +1,6 @@
 //! DAGs and their versions.
 
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use milepost_core::batch::error::InvalidBatch;
@@ -18,7 +17,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::actor::{RequestActor, Why};
-use crate::app::App;
+use crate::app::{App, Server};
 use crate::body::{self, Body};
 use crate::large_reads::LargePermit;
 use crate::params::{Path, Query};
@@ -29,7 +28,7 @@ const CONTAINERS_MAX: usize = 300_000;
 /// The minimum number of digits to identify a version by a prefix.
 const VERSION_DIGITS_MIN: usize = 6;
 
-pub(super) fn routes() -> OpenApiRouter<App> {
+pub(super) fn routes() -> OpenApiRouter<Server> {
     OpenApiRouter::new()
         .routes(routes!(list_dags, define_dag))
         .routes(routes!(get_dag))
@@ -41,9 +40,10 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 /// The latest version of each DAG, ordered by name.
 #[utoipa::path(
     get, path = "/v1/dags", tag = "batches", responses((status = 200, body = Vec<VersionView>)),
-    security(("token" = ["viewer"]))
+    security(("token" = ["viewer"])),
+    extensions(("x-limited-tokens" = json!("own")))
 )]
-async fn list_dags(State(app): State<App>) -> Result<Json<Vec<VersionView>>, Problem> {
+async fn list_dags(app: App) -> Result<Json<Vec<VersionView>>, Problem> {
     Ok(Json(app.store.dags().await?))
 }
 
@@ -54,10 +54,11 @@ async fn list_dags(State(app): State<App>) -> Result<Json<Vec<VersionView>>, Pro
 #[utoipa::path(
     post, path = "/v1/dags", tag = "batches", params(Why), request_body = Definition,
     responses((status = 201, body = Defined), (status = 200, description = "The version already existed, and is the latest now", body = Defined)),
-    security(("token" = ["operator"]))
+    security(("token" = ["operator"])),
+    extensions(("x-limited-tokens" = json!("own")))
 )]
 async fn define_dag(
-    State(app): State<App>,
+    app: App,
     actor: RequestActor,
     Query(why): Query<Why>,
     Body(text): Body<Box<RawValue>>,
@@ -119,12 +120,10 @@ pub(crate) async fn checked(_: &LargePermit<'_>, definition: Definition) -> Resu
 /// Newest first.
 #[utoipa::path(
     get, path = "/v1/dags/{name}/versions", tag = "batches", params(("name" = String, Path, description = "The DAG")),
-    responses((status = 200, body = Vec<VersionView>)), security(("token" = ["viewer"]))
+    responses((status = 200, body = Vec<VersionView>)), security(("token" = ["viewer"])),
+    extensions(("x-limited-tokens" = json!("own")))
 )]
-async fn list_dag_versions(
-    State(app): State<App>,
-    Path(name): Path<String>,
-) -> Result<Json<Vec<VersionView>>, Problem> {
+async fn list_dag_versions(app: App, Path(name): Path<String>) -> Result<Json<Vec<VersionView>>, Problem> {
     versions(&name, app.store.as_ref()).await.map(Json)
 }
 
@@ -180,10 +179,11 @@ struct DagParams {
 /// The latest or the requested version, with its definition.
 #[utoipa::path(
     get, path = "/v1/dags/{name}", tag = "batches", params(("name" = String, Path, description = "The DAG"), DagParams),
-    responses((status = 200, body = DagDetail)), security(("token" = ["viewer"]))
+    responses((status = 200, body = DagDetail)), security(("token" = ["viewer"])),
+    extensions(("x-limited-tokens" = json!("own")))
 )]
 async fn get_dag(
-    State(app): State<App>,
+    app: App,
     Path(name): Path<String>,
     Query(params): Query<DagParams>,
 ) -> Result<Response, Problem> {

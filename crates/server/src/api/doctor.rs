@@ -3,7 +3,6 @@
 use std::time::{Duration, Instant};
 
 use axum::Json;
-use axum::extract::State;
 use jiff::Timestamp;
 use milepost_core::doctor::{Check, Cost, Finding, Look, PATIENCE_DEFAULT, Severity};
 use milepost_core::port::Store;
@@ -14,7 +13,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::actor::RequestActor;
-use crate::app::App;
+use crate::app::{App, Server};
 use crate::body::Body;
 use crate::params::Query;
 use crate::problem::{Code, Problem};
@@ -28,7 +27,7 @@ const SETTLING: Duration = Duration::from_secs(3);
 /// Maximum number of repairs in one transaction, so that it stays short.
 const MENDED_AT_ONCE: u32 = 200;
 
-pub(super) fn routes() -> OpenApiRouter<App> {
+pub(super) fn routes() -> OpenApiRouter<Server> {
     OpenApiRouter::new()
         .routes(routes!(list_checks))
         .routes(routes!(examine_store))
@@ -64,9 +63,10 @@ impl From<Check> for CheckView {
 /// The checks that apply to this store.
 #[utoipa::path(
     get, path = "/v1/doctor/checks", tag = "doctor", responses((status = 200, body = Vec<CheckView>)),
-    security(("token" = ["viewer"]))
+    security(("token" = ["viewer"])),
+    extensions(("x-limited-tokens" = json!("the doctor examines and repairs the whole store")))
 )]
-async fn list_checks(State(app): State<App>) -> Json<Vec<CheckView>> {
+async fn list_checks(app: App) -> Json<Vec<CheckView>> {
     Json(app.store.checks().into_iter().map(CheckView::from).collect())
 }
 
@@ -110,10 +110,11 @@ struct UnansweredView {
 /// lists the checks that were not completed by then. One examination runs at a time (429).
 #[utoipa::path(
     get, path = "/v1/doctor", tag = "doctor", params(DoctorParams), responses((status = 200, body = ExaminationView)),
-    security(("token" = ["viewer"]))
+    security(("token" = ["viewer"])),
+    extensions(("x-limited-tokens" = json!("the doctor examines and repairs the whole store")))
 )]
 async fn examine_store(
-    State(app): State<App>,
+    app: App,
     Query(params): Query<DoctorParams>,
 ) -> Result<Json<ExaminationView>, Problem> {
     let _turn = turn(&app)?;
@@ -209,10 +210,11 @@ struct RepairAnswer {
 /// Repairs only what is safe, in short transactions that are recorded in the audit log. Ends after about half a minute at most.
 #[utoipa::path(
     post, path = "/v1/doctor/repair", tag = "doctor", request_body = RepairRequest, responses((status = 200, body = RepairAnswer)),
-    security(("token" = ["admin"]))
+    security(("token" = ["admin"])),
+    extensions(("x-limited-tokens" = json!("the doctor examines and repairs the whole store")))
 )]
 async fn repair_store(
-    State(app): State<App>,
+    app: App,
     actor: RequestActor,
     Body(request): Body<RepairRequest>,
 ) -> Result<Json<RepairAnswer>, Problem> {

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use milepost_core::event::listing::{EventFilter, EventPage, LoggedEvent};
@@ -18,7 +17,7 @@ use utoipa_axum::routes;
 
 use super::page::{self, Page};
 use crate::actor::RequestActor;
-use crate::app::App;
+use crate::app::{App, Server};
 use crate::body::Body;
 use crate::idempotency::IdempotencyKey;
 use crate::params::Query;
@@ -27,7 +26,7 @@ use crate::problem::{Code, Problem};
 /// Maximum number of events in one request.
 const EVENTS_MAX: usize = 1_000;
 
-pub(super) fn routes() -> OpenApiRouter<App> {
+pub(super) fn routes() -> OpenApiRouter<Server> {
     OpenApiRouter::new().routes(routes!(emit_events, list_events))
 }
 
@@ -110,10 +109,11 @@ struct EmittedEvent {
 /// with further events emits those.
 #[utoipa::path(
     post, path = "/v1/events", tag = "events", params(IdempotencyKey), request_body = EmitRequest,
-    responses((status = 201, body = EmitAnswer)), security(("token" = ["operator"]))
+    responses((status = 201, body = EmitAnswer)), security(("token" = ["operator"])),
+    extensions(("x-limited-tokens" = json!("events belong to aggregates, which have no queue and kind; /v1/stream shows the state changes of its jobs")))
 )]
 async fn emit_events(
-    State(app): State<App>,
+    app: App,
     actor: RequestActor,
     idempotency: IdempotencyKey,
     Body(request): Body<EmitRequest>,
@@ -159,12 +159,10 @@ struct EventsParams {
 /// Newest first. A page also ends when it has 4 MiB.
 #[utoipa::path(
     get, path = "/v1/events", tag = "events", params(EventsParams), responses((status = 200, body = Page<LoggedEvent>)),
-    security(("token" = ["viewer"]))
+    security(("token" = ["viewer"])),
+    extensions(("x-limited-tokens" = json!("events belong to aggregates, which have no queue and kind; /v1/stream shows the state changes of its jobs")))
 )]
-async fn list_events(
-    State(app): State<App>,
-    Query(params): Query<EventsParams>,
-) -> Result<Response, Problem> {
+async fn list_events(app: App, Query(params): Query<EventsParams>) -> Result<Response, Problem> {
     let limit = page::limit(params.limit)?;
     let aggregate = match (params.aggregate_type, params.aggregate_id) {
         (Some(kind), Some(id)) => Some(Aggregate { kind, id }),

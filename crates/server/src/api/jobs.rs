@@ -1,7 +1,6 @@
 //! Listing and reading jobs.
 
 use axum::Json;
-use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use milepost_core::error::StoreError;
@@ -18,12 +17,12 @@ use utoipa_axum::routes;
 
 use super::attempt::{Attempt, attempts};
 use super::page::{self, Page};
-use crate::app::App;
+use crate::app::{App, Server};
 use crate::large_reads::LargePermit;
 use crate::params::{Path, Query};
 use crate::problem::{Code, Problem};
 
-pub(super) fn routes() -> OpenApiRouter<App> {
+pub(super) fn routes() -> OpenApiRouter<Server> {
     OpenApiRouter::new()
         .routes(routes!(list_jobs))
         .routes(routes!(get_job))
@@ -71,15 +70,14 @@ struct JobsParams {
 /// `next_cursor`.
 #[utoipa::path(
     get, path = "/v1/jobs", tag = "jobs", params(JobsParams), responses((status = 200, body = Page<JobRow>)),
-    security(("token" = ["viewer"]))
+    security(("token" = ["viewer"])),
+    extensions(("x-limited-tokens" = json!("own")))
 )]
-async fn list_jobs(
-    State(app): State<App>,
-    Query(params): Query<JobsParams>,
-) -> Result<Json<Page<JobRow>>, Problem> {
+async fn list_jobs(app: App, Query(params): Query<JobsParams>) -> Result<Json<Page<JobRow>>, Problem> {
     let limit = page::limit(params.limit)?;
     let filter = params.filter(limit)?;
-    if filter.needs_search() {
+    // A limited token has jobs among those of others, which a search reads page by page.
+    if filter.needs_search() || app.limited.is_some() {
         let found = app.store.search_jobs(&filter).await?;
         return Ok(Json(Page { items: found.rows, next_cursor: found.next.map(|job| job.to_string()) }));
     }
@@ -117,9 +115,10 @@ pub(super) fn payload_match(text: Option<&str>, at: &str) -> Result<Option<Paylo
 /// With its payload, its result, and the reason why it does not run now.
 #[utoipa::path(
     get, path = "/v1/jobs/{id}", tag = "jobs", params(("id" = JobId, Path, description = "The job")),
-    responses((status = 200, body = JobView)), security(("token" = ["viewer"]))
+    responses((status = 200, body = JobView)), security(("token" = ["viewer"])),
+    extensions(("x-limited-tokens" = json!("own")))
 )]
-async fn get_job(State(app): State<App>, Path(id): Path<JobId>) -> Result<Json<JobView>, Problem> {
+async fn get_job(app: App, Path(id): Path<JobId>) -> Result<Json<JobView>, Problem> {
     let view = app.store.job(id).await?.ok_or(StoreError::NoSuchJob(id))?;
     Ok(Json(view))
 }
@@ -143,10 +142,11 @@ struct HistoryParams {
 #[utoipa::path(
     get, path = "/v1/jobs/{id}/history", tag = "jobs", params(("id" = JobId, Path, description = "The job"), HistoryParams),
     responses((status = 200, body = Vec<HistoryEntry>, headers(("Link", description = "The next page, with `rel=\"next\"`")))),
-    security(("token" = ["viewer"]))
+    security(("token" = ["viewer"])),
+    extensions(("x-limited-tokens" = json!("own")))
 )]
 async fn get_job_history(
-    State(app): State<App>,
+    app: App,
     Path(id): Path<JobId>,
     Query(params): Query<HistoryParams>,
 ) -> Result<Response, Problem> {
@@ -174,10 +174,11 @@ struct AttemptsParams {
 #[utoipa::path(
     get, path = "/v1/jobs/{id}/attempts", tag = "jobs", params(("id" = JobId, Path, description = "The job"), AttemptsParams),
     responses((status = 200, body = Vec<Attempt>, headers(("Link", description = "The next page, with `rel=\"next\"`")))),
-    security(("token" = ["viewer"]))
+    security(("token" = ["viewer"])),
+    extensions(("x-limited-tokens" = json!("own")))
 )]
 async fn get_job_attempts(
-    State(app): State<App>,
+    app: App,
     Path(id): Path<JobId>,
     Query(params): Query<AttemptsParams>,
 ) -> Result<Response, Problem> {

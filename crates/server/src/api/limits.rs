@@ -1,7 +1,6 @@
 //! Limits: start rates of kinds; rates and concurrency of groups.
 
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use milepost_core::limit::{InvalidLimit, Limit, LimitView, Rate, Source, Target};
 use serde::{Deserialize, Serialize};
@@ -10,12 +9,12 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::actor::RequestActor;
-use crate::app::App;
+use crate::app::{App, Server};
 use crate::body::Body;
 use crate::params::Query;
 use crate::problem::{Code, Problem};
 
-pub(super) fn routes() -> OpenApiRouter<App> {
+pub(super) fn routes() -> OpenApiRouter<Server> {
     OpenApiRouter::new().routes(routes!(list_limits, put_limit, delete_limit))
 }
 
@@ -54,9 +53,10 @@ impl From<LimitView> for LimitRow {
 /// All limits: kinds first, ordered by name.
 #[utoipa::path(
     get, path = "/v1/limits", tag = "limits", responses((status = 200, body = Vec<LimitRow>)),
-    security(("token" = ["viewer"]))
+    security(("token" = ["viewer"])),
+    extensions(("x-limited-tokens" = json!("own")))
 )]
-async fn list_limits(State(app): State<App>) -> Result<Json<Vec<LimitRow>>, Problem> {
+async fn list_limits(app: App) -> Result<Json<Vec<LimitRow>>, Problem> {
     Ok(Json(app.store.limits().await?.into_iter().map(LimitRow::from).collect()))
 }
 
@@ -131,10 +131,11 @@ fn target(kind: Option<String>, group: Option<String>, part: &str) -> Result<Tar
 /// are assigned immediately; with fewer slots, running jobs continue until they end.
 #[utoipa::path(
     put, path = "/v1/limits", tag = "limits", request_body = LimitRequest, responses((status = 204)),
-    security(("token" = ["operator"]))
+    security(("token" = ["operator"])),
+    extensions(("x-limited-tokens" = json!("own")))
 )]
 async fn put_limit(
-    State(app): State<App>,
+    app: App,
     actor: RequestActor,
     Body(request): Body<LimitRequest>,
 ) -> Result<StatusCode, Problem> {
@@ -162,10 +163,11 @@ struct LimitParams {
 /// A group then has one slot again, or the limit of its class. Limits of a configuration are refused, because it would set them again.
 #[utoipa::path(
     delete, path = "/v1/limits", tag = "limits", params(LimitParams), responses((status = 204)),
-    security(("token" = ["operator"]))
+    security(("token" = ["operator"])),
+    extensions(("x-limited-tokens" = json!("own")))
 )]
 async fn delete_limit(
-    State(app): State<App>,
+    app: App,
     actor: RequestActor,
     Query(params): Query<LimitParams>,
 ) -> Result<StatusCode, Problem> {

@@ -19,6 +19,7 @@ mod page;
 pub(crate) mod protocol;
 mod queues;
 mod retention;
+mod reveal;
 pub(crate) mod schedules;
 pub(crate) mod series;
 mod status;
@@ -27,10 +28,10 @@ mod workers;
 
 use utoipa_axum::router::OpenApiRouter;
 
-use crate::app::App;
+use crate::app::Server;
 
 /// Returns all routes under `/v1` with their OpenAPI descriptions.
-pub(crate) fn routes() -> OpenApiRouter<App> {
+pub(crate) fn routes() -> OpenApiRouter<Server> {
     OpenApiRouter::new()
         .merge(alerts::routes())
         .merge(audit::routes())
@@ -44,6 +45,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .merge(jobs::routes())
         .merge(limits::routes())
         .merge(operate::routes())
+        .merge(reveal::routes())
         .merge(operate_many::routes())
         .merge(protocol::routes())
         .merge(queues::routes())

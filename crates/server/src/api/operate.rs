@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use axum::Json;
-use axum::extract::State;
 use milepost_core::actions::GRACE_DEFAULT;
 use milepost_core::actions::job::{Inputs, JobAction};
 use milepost_core::duration::whole_ms;
@@ -14,12 +13,12 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::actor::RequestActor;
-use crate::app::App;
+use crate::app::{App, Server};
 use crate::body::Body;
 use crate::params::Path;
 use crate::problem::Problem;
 
-pub(super) fn routes() -> OpenApiRouter<App> {
+pub(super) fn routes() -> OpenApiRouter<Server> {
     OpenApiRouter::new().routes(routes!(operate_job))
 }
 
@@ -62,10 +61,11 @@ struct OperateAnswer {
 /// 409 when the state of the job does not allow the operation; `detail` names the states that do.
 #[utoipa::path(
     post, path = "/v1/jobs/{id}/operate", tag = "jobs", params(("id" = JobId, Path, description = "The job")),
-    request_body = OperateRequest, responses((status = 200, body = OperateAnswer)), security(("token" = ["operator"]))
+    request_body = OperateRequest, responses((status = 200, body = OperateAnswer)), security(("token" = ["operator"])),
+    extensions(("x-limited-tokens" = json!("own")))
 )]
 async fn operate_job(
-    State(app): State<App>,
+    app: App,
     actor: RequestActor,
     Path(id): Path<JobId>,
     Body(request): Body<OperateRequest>,

@@ -1,7 +1,6 @@
 //! Operations on all jobs that match a filter, run by a bulk job, which can be viewed, aborted and resumed like any other.
 
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
@@ -22,7 +21,7 @@ use utoipa_axum::routes;
 use super::jobs::payload_match;
 use super::operate::{grace_default_ms, inputs};
 use crate::actor::RequestActor;
-use crate::app::App;
+use crate::app::{App, Server};
 use crate::body::Body;
 use crate::idempotency::{self, IdempotencyKey};
 use crate::operate_in_bulk;
@@ -31,7 +30,7 @@ use crate::problem::{Code, Problem};
 /// Maximum number of job ids in a preview.
 const NAMED_MAX: usize = 20;
 
-pub(super) fn routes() -> OpenApiRouter<App> {
+pub(super) fn routes() -> OpenApiRouter<Server> {
     OpenApiRouter::new().routes(routes!(operate_jobs))
 }
 
@@ -101,10 +100,11 @@ struct OperateManyAnswer {
 #[utoipa::path(
     post, path = "/v1/jobs/operate-many", tag = "jobs", params(IdempotencyKey), request_body = OperateManyRequest,
     responses((status = 200, body = OperateManyAnswer), (status = 202, body = OperateManyAnswer)),
-    security(("token" = ["operator"]))
+    security(("token" = ["operator"])),
+    extensions(("x-limited-tokens" = json!("own")))
 )]
 async fn operate_jobs(
-    State(app): State<App>,
+    app: App,
     actor: RequestActor,
     idempotency: IdempotencyKey,
     Body(request): Body<OperateManyRequest>,

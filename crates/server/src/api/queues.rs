@@ -1,7 +1,6 @@
 //! Queues.
 
 use axum::Json;
-use axum::extract::State;
 use milepost_core::job::check_queue;
 use milepost_core::listing::QueueView;
 use serde::{Deserialize, Serialize};
@@ -10,12 +9,12 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::actor::RequestActor;
-use crate::app::App;
+use crate::app::{App, Server};
 use crate::body::Body;
 use crate::params::Path;
 use crate::problem::{Code, Problem};
 
-pub(super) fn routes() -> OpenApiRouter<App> {
+pub(super) fn routes() -> OpenApiRouter<Server> {
     OpenApiRouter::new().routes(routes!(list_queues)).routes(routes!(set_queue))
 }
 
@@ -25,9 +24,10 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 /// that time, or until a queue is paused or resumed through this server.
 #[utoipa::path(
     get, path = "/v1/queues", tag = "queues", responses((status = 200, body = Vec<QueueView>)),
-    security(("token" = ["viewer"]))
+    security(("token" = ["viewer"])),
+    extensions(("x-limited-tokens" = json!("own")))
 )]
-async fn list_queues(State(app): State<App>) -> Result<Json<Vec<QueueView>>, Problem> {
+async fn list_queues(app: App) -> Result<Json<Vec<QueueView>>, Problem> {
     Ok(Json(app.queues.get(app.store.queues()).await?))
 }
 
@@ -54,10 +54,11 @@ struct QueueAnswer {
 /// Running jobs are not affected.
 #[utoipa::path(
     put, path = "/v1/queues/{name}", tag = "queues", params(("name" = String, Path, description = "The queue")),
-    request_body = QueueRequest, responses((status = 200, body = QueueAnswer)), security(("token" = ["operator"]))
+    request_body = QueueRequest, responses((status = 200, body = QueueAnswer)), security(("token" = ["operator"])),
+    extensions(("x-limited-tokens" = json!("own")))
 )]
 async fn set_queue(
-    State(app): State<App>,
+    app: App,
     actor: RequestActor,
     Path(name): Path<String>,
     Body(request): Body<QueueRequest>,

@@ -1,7 +1,6 @@
 //! Retention periods that operators set.
 
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use milepost_core::retention::{Keep, Retained, RetentionPeriod, RetentionPolicy};
 use serde::{Deserialize, Serialize};
@@ -10,12 +9,12 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::actor::RequestActor;
-use crate::app::App;
+use crate::app::{App, Server};
 use crate::body::Body;
 use crate::params::{Path, Query};
 use crate::problem::{Code, Problem};
 
-pub(super) fn routes() -> OpenApiRouter<App> {
+pub(super) fn routes() -> OpenApiRouter<Server> {
     OpenApiRouter::new().routes(routes!(list_retention)).routes(routes!(put_retention, delete_retention))
 }
 
@@ -38,9 +37,10 @@ struct RetentionRow {
 /// Every period, and the value that an operator has set.
 #[utoipa::path(
     get, path = "/v1/retention", tag = "retention", responses((status = 200, body = Vec<RetentionRow>)),
-    security(("token" = ["viewer"]))
+    security(("token" = ["viewer"])),
+    extensions(("x-limited-tokens" = json!("retention covers the whole store")))
 )]
-async fn list_retention(State(app): State<App>) -> Result<Json<Vec<RetentionRow>>, Problem> {
+async fn list_retention(app: App) -> Result<Json<Vec<RetentionRow>>, Problem> {
     let stored = app.store.stored_retention().await?;
     let row = |of: &Retained| RetentionRow {
         name: of.as_str(),
@@ -68,10 +68,11 @@ struct RetentionRequest {
 #[utoipa::path(
     put, path = "/v1/retention/{name}", tag = "retention", request_body = RetentionRequest, responses((status = 204)),
     params(("name" = String, Path, description = "What it applies to: one of the names of the list", example = "succeeded")),
-    security(("token" = ["operator"]))
+    security(("token" = ["operator"])),
+    extensions(("x-limited-tokens" = json!("retention covers the whole store")))
 )]
 async fn put_retention(
-    State(app): State<App>,
+    app: App,
     actor: RequestActor,
     Path(name): Path<String>,
     Body(request): Body<RetentionRequest>,
@@ -101,10 +102,11 @@ struct RemovalParams {
 #[utoipa::path(
     delete, path = "/v1/retention/{name}", tag = "retention", responses((status = 204)),
     params(("name" = String, Path, description = "What it applies to: one of the names of the list", example = "succeeded"), RemovalParams),
-    security(("token" = ["operator"]))
+    security(("token" = ["operator"])),
+    extensions(("x-limited-tokens" = json!("retention covers the whole store")))
 )]
 async fn delete_retention(
-    State(app): State<App>,
+    app: App,
     actor: RequestActor,
     Path(name): Path<String>,
     Query(params): Query<RemovalParams>,

@@ -1,16 +1,15 @@
 //! The current problems of the store.
 
 use axum::Json;
-use axum::extract::State;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::app::App;
+use crate::app::{App, Server};
 use crate::console::status;
 use crate::problem::Problem;
 use crate::status_entry::StatusEntry;
 
-pub(super) fn routes() -> OpenApiRouter<App> {
+pub(super) fn routes() -> OpenApiRouter<Server> {
     OpenApiRouter::new().routes(routes!(show_status))
 }
 
@@ -20,8 +19,9 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 /// to find, the response is cached for 20 times that time.
 #[utoipa::path(
     get, path = "/v1/status", tag = "status", responses((status = 200, body = Vec<StatusEntry>)),
-    security(("token" = ["viewer"]))
+    security(("token" = ["viewer"])),
+    extensions(("x-limited-tokens" = json!("own")))
 )]
-async fn show_status(State(app): State<App>) -> Result<Json<Vec<StatusEntry>>, Problem> {
+async fn show_status(app: App) -> Result<Json<Vec<StatusEntry>>, Problem> {
     Ok(Json(app.status.get(status(&app.store)).await?))
 }

@@ -1,7 +1,6 @@
 //! `/audit`: the audit log. The filter is in the URL.
 
 use askama::Template;
-use axum::extract::State;
 use milepost_core::audit::{AuditEntry, AuditFilter, WHATS};
 use milepost_core::ident::{BatchId, JobId};
 use serde::Deserialize;
@@ -77,7 +76,7 @@ struct Audit {
     first: String,
 }
 
-pub(super) async fn list(State(app): State<App>, Query(search): Query<Search>, page: Page) -> Drawn {
+pub(super) async fn list(app: App, Query(search): Query<Search>, page: Page) -> Drawn {
     let _permit = app.large.permit().await;
     let mut entries = app.store.audit_log(&search.filter()).await?;
     let more = entries.len() > ROWS as usize;

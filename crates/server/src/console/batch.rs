@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::State;
 use axum::response::Response;
 use jiff::Timestamp;
 use milepost_core::actions::batch::BatchAction;
@@ -93,7 +92,7 @@ struct Task {
 }
 
 pub(super) async fn show(
-    State(app): State<App>,
+    app: App,
     Path(id): Path<BatchId>,
     Query(chosen): Query<Chosen>,
     page: Page,
@@ -306,7 +305,7 @@ pub(super) fn standing(row: &BatchView) -> String {
 }
 
 /// Performs an operation on the batch.
-pub(super) async fn operate(State(app): State<App>, Path(id): Path<BatchId>, sent: Sent) -> Response {
+pub(super) async fn operate(app: App, Path(id): Path<BatchId>, sent: Sent) -> Response {
     let done = async {
         let (reason, generation) = (sent.reason()?, sent.read("generation")?);
         let subject = {

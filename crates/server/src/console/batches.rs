@@ -1,7 +1,6 @@
 //! `/batches`: batches and their DAGs.
 
 use askama::Template;
-use axum::extract::State;
 use milepost_core::batch::listing::{BatchFilter, BatchView, VersionView};
 use milepost_core::dag::state::{BatchState, Counts};
 use milepost_core::ident::BatchId;
@@ -55,7 +54,7 @@ impl Row {
     }
 }
 
-pub(super) async fn list(State(app): State<App>, Query(search): Query<Search>, page: Page) -> Drawn {
+pub(super) async fn list(app: App, Query(search): Query<Search>, page: Page) -> Drawn {
     let some = |text: &str| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
     let filter = BatchFilter {
         dag: some(&search.dag),

@@ -3,7 +3,6 @@
 use std::slice;
 
 use askama::Template;
-use axum::extract::State;
 use axum::response::Response;
 use milepost_core::actions::Action as _;
 use milepost_core::actions::bulk_run::{RunAction, RunChange};
@@ -53,7 +52,7 @@ struct Bulk {
     actions: Vec<Action>,
 }
 
-pub(super) async fn show(State(app): State<App>, Path(id): Path<JobId>, page: Page) -> Drawn {
+pub(super) async fn show(app: App, Path(id): Path<JobId>, page: Page) -> Drawn {
     let filter = BulkFilter { job: Some(id), limit: 1, ..BulkFilter::default() };
     let view = app.store.bulks(&filter).await?.pop();
     let view = view.ok_or_else(|| {
@@ -156,7 +155,7 @@ fn actions(view: &BulkView, has_failures: bool, page: &Page) -> Vec<Action> {
 }
 
 /// Aborts, resumes or cancels a run.
-pub(super) async fn operate(State(app): State<App>, Path(id): Path<JobId>, sent: Sent) -> Response {
+pub(super) async fn operate(app: App, Path(id): Path<JobId>, sent: Sent) -> Response {
     let done = async {
         let action: RunAction = sent.operation()?;
         let inputs = Inputs { reason: Some(sent.reason()?), ..Inputs::default() };
@@ -170,7 +169,7 @@ pub(super) async fn operate(State(app): State<App>, Path(id): Path<JobId>, sent:
 }
 
 /// Changes the load settings of a run.
-pub(super) async fn set(State(app): State<App>, Path(id): Path<JobId>, sent: Sent) -> Response {
+pub(super) async fn set(app: App, Path(id): Path<JobId>, sent: Sent) -> Response {
     let done = async {
         let store = acting(&app, &sent)?;
         let settings = Settings {
@@ -193,7 +192,7 @@ pub(super) async fn set(State(app): State<App>, Path(id): Path<JobId>, sent: Sen
 }
 
 /// Starts a run over the failed targets.
-pub(super) async fn retry_failures(State(app): State<App>, Path(id): Path<JobId>, sent: Sent) -> Response {
+pub(super) async fn retry_failures(app: App, Path(id): Path<JobId>, sent: Sent) -> Response {
     let done = async {
         let started = acting(&app, &sent)?.retry_bulk_failures(id).await?;
         Ok(format!("Job {} retries them.", started.job))

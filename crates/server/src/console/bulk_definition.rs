@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use askama::Template;
-use axum::extract::State;
 use milepost_core::bulk::definition::Definition;
 use milepost_core::bulk::listing::BulkFilter;
 use milepost_core::bulk::staged::ColumnType;
@@ -47,7 +46,7 @@ impl DefinitionPage {
     }
 }
 
-pub(super) async fn show(State(app): State<App>, Path(name): Path<String>, page: Page) -> Drawn {
+pub(super) async fn show(app: App, Path(name): Path<String>, page: Page) -> Drawn {
     let store = app.store.as_ref();
     let definition = definition(&name, store).await?;
     let filter = BulkFilter { name: Some(name), limit: RUNS, ..BulkFilter::default() };

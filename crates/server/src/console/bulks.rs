@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use askama::Template;
-use axum::extract::State;
 use jiff::Timestamp;
 use milepost_core::actions::Action as _;
 use milepost_core::actions::bulk_run::RunAction;
@@ -219,7 +218,7 @@ impl Bulks {
     }
 }
 
-pub(super) async fn list(State(app): State<App>, Query(search): Query<Search>, page: Page) -> Drawn {
+pub(super) async fn list(app: App, Query(search): Query<Search>, page: Page) -> Drawn {
     let state = Some(search.state.trim()).filter(|state| !state.is_empty());
     let state = state
         .map(str::parse::<JobState>)

@@ -50,6 +50,11 @@ impl CachedCounts {
         }
     }
 
+    /// Creates a cache with the same options.
+    pub(crate) fn emptied(&self) -> Self {
+        Self::new(self.page_wait)
+    }
+
     /// Every queue with its counts.
     pub(crate) async fn queues(&self, store: &Arc<dyn Store>) -> Seen<Vec<QueueKinds>> {
         let store = Arc::clone(store);

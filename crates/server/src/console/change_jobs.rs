@@ -1,7 +1,6 @@
 //! Actions on many jobs: a preview of the affected jobs, then a bulk job that changes them.
 
 use askama::Template;
-use axum::extract::State;
 use axum::response::Response;
 use jiff::Timestamp;
 use milepost_core::actions::Action as _;
@@ -143,7 +142,7 @@ struct ChangePreview {
 }
 
 /// Shows the preview.
-pub(super) async fn preview(State(app): State<App>, page: Page) -> Drawn {
+pub(super) async fn preview(app: App, page: Page) -> Drawn {
     let query = page.url.split_once('?').map_or("", |(_, query)| query);
     let wish = JobSelection::read(query).map_err(|words| Problem::new(Code::InvalidParameter, words))?;
     let affected = wish.affected(page.now, app.store.as_ref()).await?;
@@ -173,7 +172,7 @@ fn form(page: &Page, action: JobAction, query: &str, affected: &AffectedJobs) ->
 }
 
 /// Starts the bulk jobs and redirects to them.
-pub(super) async fn change(State(app): State<App>, sent: Sent) -> Response {
+pub(super) async fn change(app: App, sent: Sent) -> Response {
     match start(&app, &sent).await {
         Ok((number, runs)) => {
             let page = match runs[..] {

@@ -3,7 +3,6 @@
 use askama::Template;
 use askama::filters::HtmlSafe;
 use axum::Json;
-use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use milepost_core::rollup;
@@ -66,16 +65,18 @@ impl From<rollup::Series> for Columns {
     }
 }
 
-/// Returns the data of the last 15 minutes.
-pub(super) async fn recent(State(app): State<App>) -> Response {
-    Json(app.series.columns(Timestamp::now())).into_response()
+/// Returns the data of the last 15 minutes; for a limited token, of the last hour.
+pub(super) async fn recent(app: App) -> Result<Response, Problem> {
+    if app.limited.is_some() {
+        // The series in memory counts all jobs of the store.
+        let series = series::read(&app, SeriesParams::default()).await?;
+        return Ok(Json(Columns::from(series)).into_response());
+    }
+    Ok(Json(app.series.columns(Timestamp::now())).into_response())
 }
 
 /// Returns the data of a longer range.
-pub(super) async fn get(
-    State(app): State<App>,
-    Query(params): Query<SeriesParams>,
-) -> Result<Response, Problem> {
+pub(super) async fn get(app: App, Query(params): Query<SeriesParams>) -> Result<Response, Problem> {
     let series = series::read(&app, params).await?;
     Ok(Json(Columns::from(series)).into_response())
 }

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use askama::Template;
-use axum::extract::State;
 use milepost_core::batch::listing::{BatchFilter, VersionView};
 use milepost_core::dag::definition::{Definition, Task, Work};
 use milepost_core::dag::rule::Rule;
@@ -84,7 +83,7 @@ struct Changes {
 }
 
 pub(super) async fn show(
-    State(app): State<App>,
+    app: App,
     Path(name): Path<String>,
     Query(chosen): Query<Chosen>,
     page: Page,

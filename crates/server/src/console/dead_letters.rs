@@ -1,7 +1,6 @@
 //! `/dead-letters`: failed jobs, dead events of subscriptions, and dead letters and gaps of inboxes.
 
 use askama::Template;
-use axum::extract::State;
 use axum::response::Response;
 use milepost_core::actions::Action as _;
 use milepost_core::actions::dead_letter::{DeadEventAction, LetterAction};
@@ -73,7 +72,7 @@ struct Letters {
     gaps: Sublist<Gap>,
 }
 
-pub(super) async fn list(State(app): State<App>, Query(search): Query<Search>, page: Page) -> Drawn {
+pub(super) async fn list(app: App, Query(search): Query<Search>, page: Page) -> Drawn {
     let some = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
     let (subscription, consumer) = (some(&search.subscription), some(&search.consumer));
     let failed = JobFilter { state: Some(JobState::Failed), limit: ROWS, ..JobFilter::default() };
@@ -162,7 +161,7 @@ fn letter_actions(view: &DeadLetter, place: usize, page: &Page) -> Vec<Action> {
 }
 
 /// Retries or drops a dead event of a subscription.
-pub(super) async fn change_event(State(app): State<App>, sent: Sent) -> Response {
+pub(super) async fn change_event(app: App, sent: Sent) -> Response {
     let done = async {
         let store = acting(&app, &sent)?;
         let (name, event) = (sent.needed("subscription")?, sent.needed("event")?);
@@ -177,7 +176,7 @@ pub(super) async fn change_event(State(app): State<App>, sent: Sent) -> Response
 }
 
 /// Retries or drops a dead letter of an inbox.
-pub(super) async fn change_letter(State(app): State<App>, sent: Sent) -> Response {
+pub(super) async fn change_letter(app: App, sent: Sent) -> Response {
     let done = async {
         let store = acting(&app, &sent)?;
         let letter: i64 = sent

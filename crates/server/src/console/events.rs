@@ -1,7 +1,6 @@
 //! `/events`: subscriptions, parked aggregates and the event log.
 
 use askama::Template;
-use axum::extract::State;
 use axum::response::Response;
 use jiff::Timestamp;
 use milepost_core::actions::Action as _;
@@ -94,7 +93,7 @@ struct Parked {
     actions: Vec<Action>,
 }
 
-pub(super) async fn list(State(app): State<App>, Query(search): Query<Search>, page: Page) -> Drawn {
+pub(super) async fn list(app: App, Query(search): Query<Search>, page: Page) -> Drawn {
     let some = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
     let aggregate = (!search.aggregate_type.is_empty() && !search.aggregate_id.is_empty())
         .then(|| Aggregate::new(search.aggregate_type.clone(), search.aggregate_id.clone()));
@@ -215,7 +214,7 @@ fn parked_row(view: ParkedView, place: usize, page: &Page) -> Parked {
 }
 
 /// Pauses or resumes a subscription.
-pub(super) async fn operate(State(app): State<App>, sent: Sent) -> Response {
+pub(super) async fn operate(app: App, sent: Sent) -> Response {
     let done = async {
         let (reason, name) = (sent.reason()?, sent.needed("subscription")?);
         let store = acting(&app, &sent)?;
@@ -244,7 +243,7 @@ pub(super) async fn operate(State(app): State<App>, sent: Sent) -> Response {
 }
 
 /// Replays events.
-pub(super) async fn replay(State(app): State<App>, sent: Sent) -> Response {
+pub(super) async fn replay(app: App, sent: Sent) -> Response {
     let done = async {
         let store = acting(&app, &sent)?;
         let name = sent.needed("subscription")?;
@@ -264,7 +263,7 @@ pub(super) async fn replay(State(app): State<App>, sent: Sent) -> Response {
 }
 
 /// Retries, edits or skips the first event of a parked aggregate.
-pub(super) async fn change_parked(State(app): State<App>, sent: Sent) -> Response {
+pub(super) async fn change_parked(app: App, sent: Sent) -> Response {
     let done = async {
         let (name, store) = (sent.needed("subscription")?, acting(&app, &sent)?);
         let aggregate = Aggregate::new(sent.needed("aggregate_type")?, sent.needed("aggregate_id")?);

@@ -207,7 +207,7 @@ pub(crate) fn acting(app: &App, sent: &Sent) -> Result<Arc<dyn Store>, Flash> {
 /// Clears the cached counts after a form that may have changed something, even if the client has disconnected, so that the next
 /// page shows the change.
 pub(crate) async fn look_anew(State(app): State<App>, request: Request, next: Next) -> Response {
-    let _anew = may_change(&request).then(|| LookAnew(app));
+    let _anew = may_change(&request).then(|| LookAnew(app.of_caller(request.extensions())));
     next.run(request).await
 }
 

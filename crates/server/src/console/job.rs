@@ -1,7 +1,7 @@
 //! `/jobs/{id}`: a job with its attempts, its state transitions, and the reason why it does not run.
 
 use askama::Template;
-use axum::extract::State;
+use axum::Extension;
 use axum::response::Response;
 use jiff::Timestamp;
 use milepost_core::actions::Action as _;
@@ -15,11 +15,13 @@ use milepost_core::listing::{JobView, Waiting};
 use milepost_core::schedule::schedule_of_key;
 use milepost_core::transition::Verb;
 
+use super::flash::Flash;
 use super::form::{Action, Sent, acting};
 use super::format::{between, length, pretty};
 use super::page::{Drawn, Page, draw};
 use super::queues::set_queue;
 use super::{format, state_diagram};
+use crate::access::Identity;
 use crate::api::attempt::{Attempt, attempts};
 use crate::app::App;
 use crate::params::{Path, encoded};
@@ -40,6 +42,8 @@ struct Job {
     checkpoint: Option<String>,
     schedule: Option<String>,
     is_bulk: bool,
+    /// Whether hidden values can be shown to the user.
+    may_reveal: bool,
     /// If the job is a dry run.
     rehearsed: Option<Rehearsed>,
     why: Option<Why>,
@@ -82,7 +86,12 @@ struct Entry {
     reasons: String,
 }
 
-pub(super) async fn show(State(app): State<App>, Path(id): Path<JobId>, page: Page) -> Drawn {
+pub(super) async fn show(
+    app: App,
+    Extension(caller): Extension<Identity>,
+    Path(id): Path<JobId>,
+    page: Page,
+) -> Drawn {
     let view =
         app.store.job(id).await?.ok_or_else(|| {
             Problem::new(Code::NoSuchJob, format!("There is no job {id}, or it was deleted."))
@@ -114,10 +123,51 @@ pub(super) async fn show(State(app): State<App>, Path(id): Path<JobId>, page: Pa
         history: entries(history),
         rehearsed: rehearsed(&view),
         is_bulk,
+        may_reveal: app.hidden.hides_in(&view.row.kind) && app.may_reveal(&caller),
         view,
         page,
     };
     Ok(draw(&job))
+}
+
+/// The hidden values of a job.
+#[derive(Template)]
+#[template(path = "revealed_job.html")]
+struct RevealedJob {
+    page: Page,
+    id: JobId,
+    kind: String,
+    payload: String,
+    result: Option<String>,
+    checkpoint: Option<String>,
+    failure: Option<String>,
+}
+
+/// Shows the hidden values of a job, after an entry in the audit. They are in this page only, and not in a link to it.
+pub(super) async fn reveal(
+    app: App,
+    Extension(caller): Extension<Identity>,
+    Path(id): Path<JobId>,
+    page: Page,
+    sent: Sent,
+) -> Response {
+    let revealed = async {
+        let actor = sent.actor_with_reason()?;
+        Ok::<_, Flash>(app.reveal(id, &caller, actor).await?)
+    };
+    let view = match revealed.await {
+        Ok(view) => view,
+        Err(refused) => return sent.answer(Err(refused)),
+    };
+    draw(&RevealedJob {
+        page,
+        id,
+        payload: pretty(view.payload.get()),
+        result: view.result.as_ref().map(|json| pretty(json.get())),
+        checkpoint: view.checkpoint.as_ref().map(|json| pretty(json.get())),
+        failure: view.last_failure.and_then(|failure| failure.message),
+        kind: view.row.kind,
+    })
 }
 
 impl Job {
@@ -212,7 +262,7 @@ fn entries(history: Vec<HistoryEntry>) -> Vec<Entry> {
 }
 
 /// Performs an action on the job.
-pub(super) async fn operate(State(app): State<App>, Path(id): Path<JobId>, sent: Sent) -> Response {
+pub(super) async fn operate(app: App, Path(id): Path<JobId>, sent: Sent) -> Response {
     let done = async {
         let action: JobAction = sent.operation()?;
         let inputs = Inputs { delay: sent.wait()?, reason: Some(sent.reason()?), ..Inputs::default() };

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use askama::Template;
-use axum::extract::State;
 use axum::response::{IntoResponse, Redirect};
 use jiff::Timestamp;
 use milepost_core::actions::Action as _;
@@ -159,7 +158,7 @@ struct Jobs {
     first: String,
 }
 
-pub(super) async fn list(State(app): State<App>, page: Page) -> Drawn {
+pub(super) async fn list(app: App, page: Page) -> Drawn {
     let (search, wrong) = match Search::read(page.url.split_once('?').map_or("", |(_, query)| query)) {
         Ok(search) => (search, None),
         Err(wrong) => (Search::default(), Some(wrong)),

@@ -4,7 +4,6 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use askama::Template;
-use axum::extract::State;
 use jiff::Timestamp;
 use milepost_core::error::StoreError;
 use milepost_core::job::QUEUE_DEFAULT;
@@ -101,7 +100,7 @@ struct Row {
     limit: Option<String>,
 }
 
-pub(super) async fn list(State(app): State<App>, page: Page) -> Drawn {
+pub(super) async fn list(app: App, page: Page) -> Drawn {
     let (queues, limits, workers, definitions) = tokio::join!(
         app.known.queues(&app.store),
         app.known.limits(&app.store),
@@ -164,7 +163,7 @@ impl Failed {
     }
 }
 
-pub(super) async fn show(State(app): State<App>, Path(name): Path<String>, page: Page) -> Drawn {
+pub(super) async fn show(app: App, Path(name): Path<String>, page: Page) -> Drawn {
     let (queues, limits, workers, definition, failed) = tokio::join!(
         app.known.queues(&app.store),
         app.known.limits(&app.store),

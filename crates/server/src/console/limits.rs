@@ -1,6 +1,5 @@
 //! Rate limits that operators set on a kind to slow it down, and their removal.
 
-use axum::extract::State;
 use axum::response::Response;
 use milepost_core::actions::Action as _;
 use milepost_core::actions::limit::LimitAction;
@@ -101,7 +100,7 @@ fn values(limit: Option<&Limit>, with_slots: bool) -> Vec<Field> {
 }
 
 /// Sets or changes a limit.
-pub(super) async fn put(State(app): State<App>, sent: Sent) -> Response {
+pub(super) async fn put(app: App, sent: Sent) -> Response {
     let done = async {
         let store = acting(&app, &sent)?;
         let name = sent.needed("name")?.to_owned();
@@ -181,7 +180,7 @@ async fn known(app: &App) -> Result<Vec<LimitView>, Flash> {
 }
 
 /// Sets the rate limit of a kind.
-pub(super) async fn set(State(app): State<App>, sent: Sent) -> Response {
+pub(super) async fn set(app: App, sent: Sent) -> Response {
     let done = async {
         let store = acting(&app, &sent)?;
         let (kind, rate) = (sent.needed("kind")?, sent.needed("rate")?);
@@ -200,7 +199,7 @@ pub(super) async fn set(State(app): State<App>, sent: Sent) -> Response {
 }
 
 /// Removes a limit that an operator has set.
-pub(super) async fn remove(State(app): State<App>, sent: Sent) -> Response {
+pub(super) async fn remove(app: App, sent: Sent) -> Response {
     let done = async {
         let store = acting(&app, &sent)?;
         let target = match sent.field("kind") {

@@ -1,7 +1,8 @@
 //! `/`: the overview page, with alerts, key figures, queues and subscriptions.
 
+use std::time::Duration;
+
 use askama::Template;
-use axum::extract::State;
 use milepost_core::event::relay_listing::SubscriptionView;
 use milepost_core::listing::QueueKinds;
 use milepost_core::state::JobState;
@@ -63,7 +64,7 @@ struct Lag {
     state: &'static str,
 }
 
-pub(super) async fn show(State(app): State<App>, page: Page) -> Drawn {
+pub(super) async fn show(app: App, page: Page) -> Drawn {
     let (facts, queues, subscriptions, consumers, limits) = tokio::join!(
         Facts::read(app.store.as_ref()),
         app.known.queues(&app.store),
@@ -79,6 +80,7 @@ pub(super) async fn show(State(app): State<App>, page: Page) -> Drawn {
     let longest = queues.first().map_or(0, |queue| queue.jobs());
     let mut alerts = facts.alerts(&page);
     silence::add(&mut alerts, &page, app.store.as_ref()).await;
+    let minute = app.limited.is_none().then(|| app.series.last_minute(page.now));
     let overview = Overview {
         is_new: alerts.is_empty() && facts.are_empty(),
         alerts,
@@ -87,7 +89,7 @@ pub(super) async fn show(State(app): State<App>, page: Page) -> Drawn {
         knows_relay: facts.subscriptions.is_some(),
         in_progress: InProgress::of(&facts, &app.paces, &page),
         charts: Charts::of_all(),
-        tiles: tiles(&facts, app.series.last_minute(page.now)),
+        tiles: tiles(&facts, minute.as_ref()),
         queues: queues.into_iter().take(QUEUES).map(|queue| backlog(queue, longest)).collect(),
         relay: facts.subscriptions.iter().flatten().map(|of| lag(of, &page)).collect(),
         page,
@@ -99,19 +101,28 @@ fn number(queue: &QueueKinds, state: JobState) -> i64 {
     queue.counts.iter().filter(|count| count.state == state).map(|count| count.jobs).sum()
 }
 
-fn tiles(facts: &Facts, minute: Minute) -> Vec<Tile> {
+/// Returns the key figures. `minute`: the activity of the last minute; `None` if it is not known for the objects of the caller.
+fn tiles(facts: &Facts, minute: Option<&Minute>) -> Vec<Tile> {
     let sum = |state| facts.queues.iter().flatten().map(|queue| number(queue, state)).sum::<i64>();
     let known = |number: i64| if facts.queues.is_some() { count(number) } else { "…".to_owned() };
     let (pending, running) = (sum(JobState::Pending), sum(JobState::Running));
     let (failed, retrying) = (sum(JobState::Failed), sum(JobState::RetryWait));
     let alive = facts.alive().filter(|worker| worker.runs_jobs()).count() as u64;
-    let class = |wrong: bool, class| if wrong { class } else { "" };
-    let tile = |number, what, url, class| Tile { number, what, url, class };
-    vec![
+    let mut tiles = vec![
         tile(known(failed), "failed jobs", "/jobs?state=failed", class(failed > 0, "bad")),
         tile(known(retrying), "waiting for a retry", "/jobs?state=retry_wait", class(retrying > 0, "warn")),
         tile(known(pending), "waiting for a worker", "/jobs?state=pending", ""),
         tile(known(running), "running jobs", "/jobs?state=running", class(running > 0, "busy")),
+    ];
+    tiles.extend(minute.into_iter().flat_map(tiles_of_minute));
+    let words = if alive == 1 { "active worker" } else { "active workers" };
+    tiles.push(tile(count(alive), words, "/workers", class(alive == 0, "warn")));
+    tiles
+}
+
+fn tiles_of_minute(minute: &Minute) -> [Tile; 4] {
+    let p99 = minute.wait_p99_ms.map_or_else(|| "–".to_owned(), |ms| length(Duration::from_millis(ms)));
+    [
         tile(count(minute.started), "started in the last minute", "/jobs", ""),
         tile(count(minute.succeeded), "succeeded in the last minute", "/jobs?state=succeeded", ""),
         tile(
@@ -120,21 +131,16 @@ fn tiles(facts: &Facts, minute: Minute) -> Vec<Tile> {
             "/jobs?state=retry_wait",
             class(minute.failed > 0, "warn"),
         ),
-        tile(
-            minute
-                .wait_p99_ms
-                .map_or_else(|| "–".to_owned(), |ms| length(std::time::Duration::from_millis(ms))),
-            "queue latency (p99)",
-            "/queues",
-            "",
-        ),
-        tile(
-            count(alive),
-            if alive == 1 { "active worker" } else { "active workers" },
-            "/workers",
-            class(alive == 0, "warn"),
-        ),
+        tile(p99, "queue latency (p99)", "/queues", ""),
     ]
+}
+
+fn tile(number: String, what: &'static str, url: &'static str, class: &'static str) -> Tile {
+    Tile { number, what, url, class }
+}
+
+const fn class(wrong: bool, class: &'static str) -> &'static str {
+    if wrong { class } else { "" }
 }
 
 fn backlog(queue: &QueueKinds, longest: i64) -> Backlog {

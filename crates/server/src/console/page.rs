@@ -26,6 +26,8 @@ pub(crate) struct Viewer {
     pub(crate) name: Option<String>,
     /// Whether the user may change things.
     pub(crate) operates: bool,
+    /// The queues and kinds that the user is limited to, in words.
+    pub(crate) limited_to: Option<String>,
     /// The CSRF token that every form contains.
     pub(crate) csrf: String,
 }
@@ -33,7 +35,7 @@ pub(crate) struct Viewer {
 impl Viewer {
     /// An unidentified user.
     fn nobody() -> Self {
-        Self { name: None, operates: false, csrf: String::new() }
+        Self { name: None, operates: false, limited_to: None, csrf: String::new() }
     }
 
     pub(super) fn of(identity: Option<&Identity>) -> Self {
@@ -41,6 +43,7 @@ impl Viewer {
         Self {
             name: identity.token.as_ref().map(|_| identity.who.trim_start_matches("token:").to_owned()),
             operates: identity.may(Role::Operator),
+            limited_to: identity.limited.as_ref().map(|token| token.scope.to_string()),
             csrf: mask(&identity.csrf),
         }
     }
@@ -66,12 +69,19 @@ pub(crate) struct NavigationEntry {
     pub(crate) begins: bool,
     /// The role that is needed to see it.
     role: Role,
+    /// Whether limited tokens may not see it.
+    of_whole_store: bool,
 }
 
 impl NavigationEntry {
     /// Creates an entry for all users.
     const fn of(key: char, url: &'static str, title: &'static str) -> Self {
-        Self { key, url, title, begins: false, role: Role::Viewer }
+        Self { key, url, title, begins: false, role: Role::Viewer, of_whole_store: false }
+    }
+
+    /// Hides it from limited tokens.
+    const fn of_whole_store(self) -> Self {
+        Self { of_whole_store: true, ..self }
     }
 
     /// Lets a group of pages begin with it.
@@ -89,10 +99,10 @@ const NAVIGATION: &[NavigationEntry] = &[
     NavigationEntry::of('s', "/schedules", "Schedules"),
     NavigationEntry::of('b', "/bulk", "Bulk").begins(),
     NavigationEntry::of('a', "/batches", "Batches"),
-    NavigationEntry::of('e', "/events", "Events").begins(),
+    NavigationEntry::of('e', "/events", "Events").begins().of_whole_store(),
     NavigationEntry::of('l', "/dead-letters", "Dead letters"),
     NavigationEntry { role: Role::Operator, ..NavigationEntry::of('u', "/audit", "Audit").begins() },
-    NavigationEntry::of(',', "/settings", "Settings"),
+    NavigationEntry::of(',', "/settings", "Settings").of_whole_store(),
 ];
 
 impl Page {
@@ -109,8 +119,11 @@ impl Page {
 
     /// Returns the navigation for this user.
     pub(crate) fn places(&self) -> impl Iterator<Item = &'static NavigationEntry> {
-        let operates = self.viewer.operates;
-        NAVIGATION.iter().filter(move |place| operates || place.role == Role::Viewer)
+        let (operates, is_limited) = (self.viewer.operates, self.viewer.limited_to.is_some());
+        NAVIGATION
+            .iter()
+            .filter(move |place| operates || place.role == Role::Viewer)
+            .filter(move |place| !(is_limited && place.of_whole_store))
     }
 
     /// Returns whether the page is at this entry or below it.

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use askama::Template;
-use axum::extract::State;
 use axum::response::Response;
 use jiff::Timestamp;
 use milepost_core::actions::queue::QueueAction;
@@ -50,7 +49,7 @@ struct Row {
     action: Option<Action>,
 }
 
-pub(super) async fn list(State(app): State<App>, page: Page) -> Drawn {
+pub(super) async fn list(app: App, page: Page) -> Drawn {
     let (queues, workers) = tokio::join!(app.known.queues(&app.store), app.store.workers());
     let (queues, workers) = (queues?, workers?);
     let serves = |name: &str| {
@@ -127,7 +126,7 @@ pub(super) async fn who_paused(
 }
 
 /// Pauses or resumes a queue.
-pub(super) async fn set(State(app): State<App>, sent: Sent) -> Response {
+pub(super) async fn set(app: App, sent: Sent) -> Response {
     let done = async {
         let (queue, action): (&str, QueueAction) = (sent.needed("queue")?, sent.operation()?);
         check_queue(queue).map_err(|invalid| Flash::refused(invalid.to_string()))?;

@@ -1,7 +1,6 @@
 //! `/batches/{id}/rerun`: the preview of a rerun, and its start.
 
 use askama::Template;
-use axum::extract::State;
 use axum::response::Response;
 use milepost_core::actions::batch::BatchAction;
 use milepost_core::batch::listing::BatchView;
@@ -75,7 +74,7 @@ impl Wanted {
 
 /// Shows the preview.
 pub(super) async fn preview(
-    State(app): State<App>,
+    app: App,
     Path(id): Path<BatchId>,
     Query(wanted): Query<Wanted>,
     page: Page,
@@ -136,7 +135,7 @@ impl Preview {
 }
 
 /// Starts the rerun.
-pub(super) async fn rerun(State(app): State<App>, Path(id): Path<BatchId>, sent: Sent) -> Response {
+pub(super) async fn rerun(app: App, Path(id): Path<BatchId>, sent: Sent) -> Response {
     let done = async {
         let (reason, generation) = (sent.reason()?, sent.read("generation")?);
         let field = |name| sent.field(name).unwrap_or_default().to_owned();

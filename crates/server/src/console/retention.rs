@@ -1,6 +1,5 @@
 //! The retention periods on the page of settings, with the forms that set and remove them.
 
-use axum::extract::State;
 use axum::response::Response;
 use milepost_core::actions::retention::RetentionAction;
 use milepost_core::error::StoreError;
@@ -56,7 +55,7 @@ fn remove_form(of: Retained, page: &Page) -> Option<Action> {
 }
 
 /// Stores a period.
-pub(super) async fn set(State(app): State<App>, sent: Sent) -> Response {
+pub(super) async fn set(app: App, sent: Sent) -> Response {
     let done = async {
         let store = acting(&app, &sent)?;
         let of = retained(&sent)?;
@@ -75,7 +74,7 @@ pub(super) async fn set(State(app): State<App>, sent: Sent) -> Response {
 }
 
 /// Removes a stored period.
-pub(super) async fn remove(State(app): State<App>, sent: Sent) -> Response {
+pub(super) async fn remove(app: App, sent: Sent) -> Response {
     let done = async {
         let (store, of) = (acting(&app, &sent)?, retained(&sent)?);
         store.remove_retention(of).await?;

@@ -1,7 +1,6 @@
 //! `/schedules/{name}`: a schedule with what it creates, its next ticks, and the forms that change it.
 
 use askama::Template;
-use axum::extract::State;
 use jiff::Timestamp;
 use milepost_core::duration::exact;
 use milepost_core::error::StoreError;
@@ -36,7 +35,7 @@ impl SchedulePage {
     }
 }
 
-pub(super) async fn show(State(app): State<App>, Path(name): Path<String>, page: Page) -> Drawn {
+pub(super) async fn show(app: App, Path(name): Path<String>, page: Page) -> Drawn {
     let permit = app.large.permit().await;
     let view = app.store.schedule(&name).await?.ok_or(StoreError::NoSuchSchedule(name))?;
     let now = app.store.clock().await?.now;

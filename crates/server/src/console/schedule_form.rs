@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use axum::extract::State;
 use axum::response::Response;
 use milepost_core::actions::Action as _;
 use milepost_core::actions::schedule::ScheduleChange;
@@ -140,7 +139,7 @@ fn settings_of_misfires(schedule: Option<&Schedule>) -> [Field; 3] {
 }
 
 /// Stores a schedule, and shows its page.
-pub(super) async fn save(State(app): State<App>, sent: Sent) -> Response {
+pub(super) async fn save(app: App, sent: Sent) -> Response {
     let saved = async {
         let (store, schedule) = (acting(&app, &sent)?, read(&sent)?);
         let name = &schedule.name;
@@ -172,7 +171,7 @@ pub(super) async fn save(State(app): State<App>, sent: Sent) -> Response {
 }
 
 /// Removes a schedule, and shows the list.
-pub(super) async fn remove(State(app): State<App>, sent: Sent) -> Response {
+pub(super) async fn remove(app: App, sent: Sent) -> Response {
     let removed = async {
         let (name, store) = (sent.needed("name")?, acting(&app, &sent)?);
         remove_by_operator(store.as_ref(), name).await?;

@@ -1,7 +1,6 @@
 //! `/schedules`: schedules and their next ticks.
 
 use askama::Template;
-use axum::extract::State;
 use axum::response::Response;
 use jiff::Timestamp;
 use milepost_core::actions::Action as _;
@@ -76,7 +75,7 @@ impl Preview {
     }
 }
 
-pub(super) async fn list(State(app): State<App>, Query(asked): Query<Asked>, page: Page) -> Drawn {
+pub(super) async fn list(app: App, Query(asked): Query<Asked>, page: Page) -> Drawn {
     let (views, workers) = tokio::join!(app.store.schedules_without_payloads(), app.store.workers());
     let (views, workers) = (views?, workers?);
     let nobody = !workers.iter().any(WorkerView::is_active);
@@ -149,7 +148,7 @@ fn what_it_made(made: Made) -> String {
 }
 
 /// Pauses, resumes or runs a schedule.
-pub(super) async fn operate(State(app): State<App>, sent: Sent) -> Response {
+pub(super) async fn operate(app: App, sent: Sent) -> Response {
     let done = async {
         let (name, store) = (sent.needed("schedule")?, acting(&app, &sent)?);
         match sent.operation()? {

@@ -1,7 +1,6 @@
 //! `/settings`: server settings, limits, and checks of the store.
 
 use askama::Template;
-use axum::extract::State;
 use futures::stream::{self, StreamExt};
 use milepost_core::doctor::{Check, Cost, Finding, Look, PATIENCE_DEFAULT};
 use milepost_core::limit::LimitView;
@@ -53,7 +52,7 @@ struct Settings {
     unable: Vec<(&'static str, String)>,
 }
 
-pub(super) async fn show(State(app): State<App>, Query(asked): Query<Asked>, page: Page) -> Drawn {
+pub(super) async fn show(app: App, Query(asked): Query<Asked>, page: Page) -> Drawn {
     let store = app.store.as_ref();
     let examined = !asked.examine.is_empty();
     let wanted =

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use axum::extract::State;
 use axum::response::Response;
 use milepost_core::actions::alert::AlertAction;
 use milepost_core::alert::{ALERTS_MAX, AlertKey, Incident, IncidentFilter, SilenceUntil};
@@ -52,7 +51,7 @@ fn form(key: &AlertKey, silenced: bool, page: &Page) -> Action {
 }
 
 /// Silences an alert.
-pub(super) async fn silence(State(app): State<App>, sent: Sent) -> Response {
+pub(super) async fn silence(app: App, sent: Sent) -> Response {
     let done = async {
         let (store, key) = (acting(&app, &sent)?, key(&sent)?);
         let until: SilenceUntil = sent
@@ -69,7 +68,7 @@ pub(super) async fn silence(State(app): State<App>, sent: Sent) -> Response {
 }
 
 /// Ends the silence of an alert.
-pub(super) async fn unsilence(State(app): State<App>, sent: Sent) -> Response {
+pub(super) async fn unsilence(app: App, sent: Sent) -> Response {
     let done = async {
         let (store, key) = (acting(&app, &sent)?, key(&sent)?);
         let was = store.unsilence_alert(&key).await?;

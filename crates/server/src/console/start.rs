@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use axum::extract::State;
 use axum::response::Response;
 use milepost_core::actions::Action as _;
 use milepost_core::actions::batch::NewBatchAction;
@@ -119,7 +118,7 @@ fn delay() -> Field {
 }
 
 /// Creates a job, and shows its page.
-pub(super) async fn create_job(State(app): State<App>, sent: Sent) -> Response {
+pub(super) async fn create_job(app: App, sent: Sent) -> Response {
     let created = async {
         let actor = sent.actor_with_reason()?;
         let mut job = NewJob::from_json(sent.needed("kind")?, document(&sent, "payload")).map_err(refused)?;
@@ -132,7 +131,7 @@ pub(super) async fn create_job(State(app): State<App>, sent: Sent) -> Response {
 }
 
 /// Starts a run of a bulk job, and shows its page.
-pub(super) async fn start_run(State(app): State<App>, sent: Sent) -> Response {
+pub(super) async fn start_run(app: App, sent: Sent) -> Response {
     let started = async {
         let store = acting(&app, &sent)?;
         let parameters = parameters(&sent)?;
@@ -150,7 +149,7 @@ pub(super) async fn start_run(State(app): State<App>, sent: Sent) -> Response {
 }
 
 /// Creates the job of a dry run, and shows its page, where the cost appears.
-pub(super) async fn start_dry_run(State(app): State<App>, sent: Sent) -> Response {
+pub(super) async fn start_dry_run(app: App, sent: Sent) -> Response {
     let started = async {
         let store = acting(&app, &sent)?;
         let new = DryRun::new(sent.needed("name")?, parameters(&sent)?);
@@ -179,7 +178,7 @@ fn target_file(sent: &Sent) -> Result<TargetFile, Flash> {
 }
 
 /// Starts a batch, and shows its page.
-pub(super) async fn start_a_batch(State(app): State<App>, sent: Sent) -> Response {
+pub(super) async fn start_a_batch(app: App, sent: Sent) -> Response {
     let started = async {
         let store = acting(&app, &sent)?;
         let input = typed_fields::value(&sent, INPUT)?;

@@ -1,7 +1,6 @@
 //! `/workers`: active and stopped workers, and running jobs.
 
 use askama::Template;
-use axum::extract::State;
 use milepost_core::listing::JobRow;
 use milepost_core::search::JobFilter;
 use milepost_core::state::JobState;
@@ -30,7 +29,7 @@ struct Workers {
     shown: String,
 }
 
-pub(super) async fn list(State(app): State<App>, page: Page) -> Drawn {
+pub(super) async fn list(app: App, page: Page) -> Drawn {
     let running = JobFilter { state: Some(JobState::Running), limit: LOOKED, ..JobFilter::default() };
     let (workers, mut running) = tokio::try_join!(app.store.workers(), app.store.jobs(&running))?;
     let (mut alive, mut ended): (Vec<WorkerView>, Vec<WorkerView>) =

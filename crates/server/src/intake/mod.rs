@@ -20,6 +20,7 @@ use self::held_jobs::HeldJobs;
 pub(crate) use self::store_each::store_each_in_time;
 use self::store_each::{WhenHeld, store_each};
 use crate::problem::{Code, Problem};
+use crate::scoped::LimitedToken;
 
 mod held_jobs;
 mod store_each;
@@ -62,6 +63,8 @@ impl Caller {
 #[derive(Clone)]
 pub(crate) struct Intake {
     sender: mpsc::Sender<Waiting>,
+    /// The token whose jobs these are, if it is limited.
+    limited: Option<Arc<LimitedToken>>,
 }
 
 impl Intake {
@@ -69,11 +72,19 @@ impl Intake {
     pub(crate) fn start(store: Arc<dyn Store>) -> Self {
         let (sender, receiver) = mpsc::channel(WAITING_MAX);
         tokio::spawn(gather(store, receiver));
-        Self { sender }
+        Self { sender, limited: None }
+    }
+
+    /// Returns the intake for jobs of a limited token.
+    pub(crate) fn limited_to(&self, token: Arc<LimitedToken>) -> Self {
+        Self { limited: Some(token), ..self.clone() }
     }
 
     /// Stores the job for this actor. Returns when the job is durable or was refused.
     pub(crate) async fn create(&self, actor: Actor, job: NewJob) -> Result<Enqueued, Problem> {
+        if let Some(token) = &self.limited {
+            token.check_jobs([(job.queue.as_str(), job.kind.as_str())])?;
+        }
         let (answer, created) = oneshot::channel();
         let until = Instant::now() + HELD_MAX;
         self.sender

@@ -1,6 +1,5 @@
 //! The handler of `/metrics`.
 
-use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 
@@ -9,7 +8,7 @@ use crate::app::App;
 use crate::problem::{Code, Problem};
 
 /// Returns all metrics as OpenMetrics text.
-pub(crate) async fn get(State(app): State<App>) -> Response {
+pub(crate) async fn get(app: App) -> Response {
     match text::write(app.metrics.samples(app.store.as_ref()).await) {
         Ok(text) => ([(header::CONTENT_TYPE, text::CONTENT_TYPE)], text).into_response(),
         Err(error) => {

@@ -6,7 +6,6 @@ mod shape;
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::State;
 
 use self::document::Reference;
 use crate::app::App;
@@ -19,6 +18,6 @@ struct Shown {
     all: Arc<Reference>,
 }
 
-pub(crate) async fn show(State(app): State<App>, page: Page) -> Drawn {
+pub(crate) async fn show(app: App, page: Page) -> Drawn {
     Ok(draw(&Shown { page, all: Arc::clone(&app.reference) }))
 }

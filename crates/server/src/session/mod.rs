@@ -47,7 +47,7 @@ pub(crate) async fn of_headers(
     let Some((known, rotate)) = recall(app, &id, client, !is_refresh(headers)).await? else {
         return Ok(None);
     };
-    let cookie = if rotate { self::rotate(app, &id).await? } else { None };
+    let cookie = if rotate { self::rotate(app, &id, &known.token).await? } else { None };
     Ok(Some(Signed { identity: identity(&known), cookie }))
 }
 
@@ -61,9 +61,24 @@ pub(crate) async fn peek(
     Ok(recall(app, &id, client, false).await?.map(|(known, _)| identity(&known)))
 }
 
+/// How the ids of sessions with limited tokens begin.
+const LIMITED: &str = "limited.";
+
+/// Returns a new id of a session with this token.
+fn new_id(token: &FoundToken) -> Result<String, Problem> {
+    let random = random()?;
+    Ok(if token.view.scope.is_some() { format!("{LIMITED}{random}") } else { random })
+}
+
+/// Returns the digest of the id of a session. For limited tokens it is that of a longer text, so that servers of earlier releases, which do not
+/// read scopes, do not find these sessions.
+fn digest(id: &str) -> Digest {
+    if id.starts_with(LIMITED) { Digest::of(&format!("{id}/{LIMITED}")) } else { Digest::of(id) }
+}
+
 /// Returns the digest of the session id in the request.
 fn shown(app: &App, headers: &HeaderMap) -> Option<Digest> {
-    read_cookie(headers, app.sessions.cookie.name()).map(Digest::of)
+    read_cookie(headers, app.sessions.cookie.name()).map(digest)
 }
 
 /// Returns a valid session, and whether its id must be rotated.
@@ -108,16 +123,16 @@ pub(crate) async fn look(app: &App, id: &Digest) -> Result<Option<FoundSession>,
 }
 
 /// Rotates the session id. Returns the cookie with the new id, or `None` if another request has rotated it.
-async fn rotate(app: &App, id: &Digest) -> Result<Option<HeaderValue>, Problem> {
-    let next = random()?;
-    let rotated = app.store.rotate_session(id, &Digest::of(&next)).await?;
+async fn rotate(app: &App, id: &Digest, token: &FoundToken) -> Result<Option<HeaderValue>, Problem> {
+    let next = new_id(token)?;
+    let rotated = app.store.rotate_session(id, &digest(&next)).await?;
     Ok(if rotated { app.sessions.cookie.with(&next) } else { None })
 }
 
 /// Starts a session with this token and returns its cookie.
 async fn begin(app: &App, token: &FoundToken) -> Result<Option<HeaderValue>, Problem> {
-    let id = random()?;
-    let session = NewSession { id: Digest::of(&id), token: token.view.prefix.clone(), csrf: random()? };
+    let id = new_id(token)?;
+    let session = NewSession { id: digest(&id), token: token.view.prefix.clone(), csrf: random()? };
     app.store.begin_session(&session, &app.sessions.times).await?;
     Ok(app.sessions.cookie.with(&id))
 }

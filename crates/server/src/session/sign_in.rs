@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use askama::Template;
 use axum::body::{Body, Bytes, to_bytes};
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
@@ -31,7 +31,7 @@ pub(crate) fn routes() -> Pages {
     Pages::default()
         .add(Method::GET, SIGN_IN, Needed::Nothing, get(show))
         .add(Method::POST, SIGN_IN, Needed::Nothing, post(sign_in))
-        .add(Method::POST, "/sign-out", Needed::Role(Role::Viewer), post(sign_out))
+        .add_own(Method::POST, "/sign-out", Needed::Role(Role::Viewer), post(sign_out))
 }
 
 /// Returns the path of the sign-in page that redirects to `next`.
@@ -70,14 +70,14 @@ struct Asked {
     next: String,
 }
 
-async fn show(State(app): State<App>, Query(asked): Query<Asked>) -> Result<Response, Problem> {
+async fn show(app: App, Query(asked): Query<Asked>) -> Result<Response, Problem> {
     if !app.tokens.are_asked_for().await? {
         return Ok(Redirect::to(own_path(&asked.next)).into_response());
     }
     Ok(Page { next: own_path(&asked.next), fault: None }.answer(StatusCode::OK))
 }
 
-async fn sign_in(State(app): State<App>, request: Request) -> Result<Response, Problem> {
+async fn sign_in(app: App, request: Request) -> Result<Response, Problem> {
     if !comes_from_here(request.headers(), request.uri()) {
         return Err(foreign());
     }
@@ -139,7 +139,7 @@ async fn find(app: &App, text: &str) -> Result<Result<FoundToken, String>, Probl
     Ok(Ok(token))
 }
 
-async fn sign_out(State(app): State<App>, headers: HeaderMap) -> Result<Response, Problem> {
+async fn sign_out(app: App, headers: HeaderMap) -> Result<Response, Problem> {
     end(&app, &headers).await?;
     Ok(with_cookie(Redirect::to(SIGN_IN), app.sessions.cookie.without()))
 }

@@ -14,7 +14,6 @@ use std::sync::Arc;
 
 use axum::Extension;
 use axum::body::{Body, Bytes};
-use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use futures::stream;
@@ -29,7 +28,7 @@ use self::filter::Filter;
 pub use self::open_streams::StreamLimits;
 use self::watcher::Watcher;
 use crate::access::{Identity, OpenCredentials};
-use crate::app::App;
+use crate::app::{App, Server};
 use crate::client::Caller;
 use crate::params::Query;
 use crate::problem::{Code, Problem};
@@ -37,7 +36,7 @@ use crate::problem::{Code, Problem};
 /// Number of pieces that may wait for a slow client. One of them is reserved for the reason why the stream ends.
 const PIECES_MAX: usize = 8;
 
-pub(crate) fn routes() -> OpenApiRouter<App> {
+pub(crate) fn routes() -> OpenApiRouter<Server> {
     OpenApiRouter::new().routes(routes!(watch))
 }
 
@@ -51,10 +50,11 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
 #[utoipa::path(
     get, path = "/v1/stream", tag = "stream", params(Filter, ("Last-Event-ID" = Option<String>, Header, description = "The id after which the stream continues")),
     responses((status = 200, description = "An endless stream of events", content_type = "text/event-stream", body = String)),
-    security(("token" = ["viewer"]))
+    security(("token" = ["viewer"])),
+    extensions(("x-limited-tokens" = json!("own")))
 )]
 async fn watch(
-    State(app): State<App>,
+    app: App,
     caller: Caller,
     Extension(identity): Extension<Identity>,
     headers: HeaderMap,
@@ -70,7 +70,15 @@ async fn watch(
     let (sender, receiver) = mpsc::channel(PIECES_MAX);
     let at = from.unwrap_or_else(|| upto.clone());
     let (store, stop) = (Arc::clone(&app.store), app.stop.clone());
-    let watcher = Watcher { store, filter: filter.anywhere(), at, windows, stop, seat };
+    let watcher = Watcher {
+        store,
+        filter: filter.anywhere(),
+        at,
+        windows,
+        stop,
+        seat,
+        is_limited: app.limited.is_some(),
+    };
     tokio::spawn(watcher.run(upto, OpenCredentials::of(app, &identity), sender));
     let headers = [
         (header::CONTENT_TYPE, "text/event-stream"),

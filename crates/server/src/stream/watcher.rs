@@ -44,6 +44,8 @@ pub(super) struct Watcher {
     pub(super) windows: Receiver<Arc<Window>>,
     pub(super) stop: CancellationToken,
     pub(super) seat: OpenStream,
+    /// Whether it shows only the changes that `store` returns: windows contain those of all jobs.
+    pub(super) is_limited: bool,
 }
 
 impl Watcher {
@@ -105,8 +107,8 @@ impl Watcher {
     }
 
     async fn tell(&mut self, window: &Window, out: &mpsc::Sender<Bytes>) -> Result<(), Ended> {
-        if self.at != window.after {
-            // The position of the client was, or still is, ahead of this process.
+        if self.is_limited || self.at != window.after {
+            // The position of the client was, or still is, ahead of this process, or the window contains changes of others.
             return self.catch_up(&window.end, out).await;
         }
         self.at = window.end.clone();

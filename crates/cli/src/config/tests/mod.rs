@@ -5,6 +5,7 @@ mod batch;
 mod bulk;
 mod bulk_places;
 mod form;
+mod hide;
 mod notify;
 mod sections;
 mod serve;

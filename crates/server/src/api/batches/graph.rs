@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use axum::Json;
-use axum::extract::State;
 use milepost_core::batch::listing::{TaskFilter, TaskView};
 use milepost_core::dag::graph::Graph;
 use milepost_core::dag::state::TaskState;
@@ -17,7 +16,7 @@ use utoipa_axum::routes;
 
 use super::subject::subject;
 use crate::api::page;
-use crate::app::App;
+use crate::app::{App, Server};
 use crate::params::{Path, Query};
 use crate::problem::{Code, Problem};
 
@@ -26,7 +25,7 @@ const EDGES_MAX: usize = 20_000;
 /// Maximum number of levels whose sizes are returned.
 const LEVELS_MAX: usize = 1_000;
 
-pub(super) fn routes() -> OpenApiRouter<App> {
+pub(super) fn routes() -> OpenApiRouter<Server> {
     OpenApiRouter::new().routes(routes!(get_batch_graph))
 }
 
@@ -93,10 +92,11 @@ struct Node {
 #[utoipa::path(
     get, path = "/v1/batches/{id}/graph", tag = "batches",
     params(("id" = BatchId, Path, description = "The batch"), GraphParams),
-    responses((status = 200, body = BatchGraph)), security(("token" = ["viewer"]))
+    responses((status = 200, body = BatchGraph)), security(("token" = ["viewer"])),
+    extensions(("x-limited-tokens" = json!("own")))
 )]
 async fn get_batch_graph(
-    State(app): State<App>,
+    app: App,
     Path(id): Path<BatchId>,
     Query(params): Query<GraphParams>,
 ) -> Result<Json<BatchGraph>, Problem> {

@@ -1,7 +1,6 @@
 //! Listing and reading batches.
 
 use axum::Json;
-use axum::extract::State;
 use milepost_core::batch::listing::{BatchDetail, BatchEntry, BatchFilter, BatchView, TaskFilter, TaskView};
 use milepost_core::dag::state::{BatchState, TaskState};
 use milepost_core::ident::BatchId;
@@ -12,11 +11,11 @@ use utoipa_axum::routes;
 
 use super::subject::batch;
 use crate::api::page::{self, Page};
-use crate::app::App;
+use crate::app::{App, Server};
 use crate::params::{Path, Query};
 use crate::problem::Problem;
 
-pub(super) fn routes() -> OpenApiRouter<App> {
+pub(super) fn routes() -> OpenApiRouter<Server> {
     OpenApiRouter::new()
         .routes(routes!(list_batches))
         .routes(routes!(get_batch))
@@ -51,10 +50,11 @@ struct BatchesParams {
 /// Newest first.
 #[utoipa::path(
     get, path = "/v1/batches", tag = "batches", params(BatchesParams), responses((status = 200, body = Page<BatchView>)),
-    security(("token" = ["viewer"]))
+    security(("token" = ["viewer"])),
+    extensions(("x-limited-tokens" = json!("own")))
 )]
 async fn list_batches(
-    State(app): State<App>,
+    app: App,
     Query(params): Query<BatchesParams>,
 ) -> Result<Json<Page<BatchView>>, Problem> {
     let limit = page::limit(params.limit)?;
@@ -75,9 +75,10 @@ async fn list_batches(
 /// Its state, the number of its tasks in each state, and its input.
 #[utoipa::path(
     get, path = "/v1/batches/{id}", tag = "batches", params(("id" = BatchId, Path, description = "The batch")),
-    responses((status = 200, body = BatchDetail)), security(("token" = ["viewer"]))
+    responses((status = 200, body = BatchDetail)), security(("token" = ["viewer"])),
+    extensions(("x-limited-tokens" = json!("own")))
 )]
-async fn get_batch(State(app): State<App>, Path(id): Path<BatchId>) -> Result<Json<BatchDetail>, Problem> {
+async fn get_batch(app: App, Path(id): Path<BatchId>) -> Result<Json<BatchDetail>, Problem> {
     batch(id, app.store.as_ref()).await.map(Json)
 }
 
@@ -102,10 +103,11 @@ struct TasksParams {
 #[utoipa::path(
     get, path = "/v1/batches/{id}/tasks", tag = "batches",
     params(("id" = BatchId, Path, description = "The batch"), TasksParams),
-    responses((status = 200, body = Page<TaskView>)), security(("token" = ["viewer"]))
+    responses((status = 200, body = Page<TaskView>)), security(("token" = ["viewer"])),
+    extensions(("x-limited-tokens" = json!("own")))
 )]
 async fn list_batch_tasks(
-    State(app): State<App>,
+    app: App,
     Path(id): Path<BatchId>,
     Query(params): Query<TasksParams>,
 ) -> Result<Json<Page<TaskView>>, Problem> {
@@ -140,10 +142,11 @@ struct HistoryParams {
 #[utoipa::path(
     get, path = "/v1/batches/{id}/history", tag = "batches",
     params(("id" = BatchId, Path, description = "The batch"), HistoryParams),
-    responses((status = 200, body = Page<BatchEntry>)), security(("token" = ["viewer"]))
+    responses((status = 200, body = Page<BatchEntry>)), security(("token" = ["viewer"])),
+    extensions(("x-limited-tokens" = json!("own")))
 )]
 async fn get_batch_history(
-    State(app): State<App>,
+    app: App,
     Path(id): Path<BatchId>,
     Query(params): Query<HistoryParams>,
 ) -> Result<Json<Page<BatchEntry>>, Problem> {

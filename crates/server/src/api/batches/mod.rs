@@ -12,9 +12,9 @@ pub(crate) use self::subject::{all_tasks, subject};
 pub(crate) use start::start_checked;
 use utoipa_axum::router::OpenApiRouter;
 
-use crate::app::App;
+use crate::app::Server;
 
-pub(super) fn routes() -> OpenApiRouter<App> {
+pub(super) fn routes() -> OpenApiRouter<Server> {
     OpenApiRouter::new()
         .merge(list::routes())
         .merge(start::routes())

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use axum::Json;
-use axum::extract::State;
 use milepost_core::actions::GRACE_DEFAULT;
 use milepost_core::actions::batch::BatchAction;
 use milepost_core::batch::operation::{BatchOperated, BatchOperation, BatchVerb};
@@ -21,12 +20,12 @@ use super::rerun::{InVersion, Preview, plan};
 use super::subject::subject;
 use crate::actor::RequestActor;
 use crate::api::operate::grace_default_ms;
-use crate::app::App;
+use crate::app::{App, Server};
 use crate::body::Body;
 use crate::params::Path;
 use crate::problem::{Code, Problem};
 
-pub(super) fn routes() -> OpenApiRouter<App> {
+pub(super) fn routes() -> OpenApiRouter<Server> {
     OpenApiRouter::new().routes(routes!(operate_batch))
 }
 
@@ -80,10 +79,11 @@ struct BatchOperateAnswer {
 /// 409 when the state does not allow the operation.
 #[utoipa::path(
     post, path = "/v1/batches/{id}/operate", tag = "batches", params(("id" = BatchId, Path, description = "The batch")),
-    request_body = BatchOperateRequest, responses((status = 200, body = BatchOperateAnswer)), security(("token" = ["operator"]))
+    request_body = BatchOperateRequest, responses((status = 200, body = BatchOperateAnswer)), security(("token" = ["operator"])),
+    extensions(("x-limited-tokens" = json!("own")))
 )]
 async fn operate_batch(
-    State(app): State<App>,
+    app: App,
     actor: RequestActor,
     Path(id): Path<BatchId>,
     Body(request): Body<BatchOperateRequest>,

@@ -1,6 +1,5 @@
 //! Starting batches.
 
-use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use milepost_core::batch::error::InvalidBatch;
@@ -19,12 +18,12 @@ use utoipa_axum::routes;
 
 use crate::actor::RequestActor;
 use crate::api::dags;
-use crate::app::App;
+use crate::app::{App, Server};
 use crate::body::Body;
 use crate::idempotency::{self, IdempotencyKey};
 use crate::problem::{Code, Problem};
 
-pub(super) fn routes() -> OpenApiRouter<App> {
+pub(super) fn routes() -> OpenApiRouter<Server> {
     OpenApiRouter::new().routes(routes!(start_batch))
 }
 
@@ -72,10 +71,11 @@ impl IntoResponse for StartedBatch {
 #[utoipa::path(
     post, path = "/v1/batches", tag = "batches", params(IdempotencyKey), request_body = BatchRequest,
     responses((status = 201, body = StartedBatch), (status = 200, description = "It already existed under this key", body = StartedBatch)),
-    security(("token" = ["operator"]))
+    security(("token" = ["operator"])),
+    extensions(("x-limited-tokens" = json!("own")))
 )]
 async fn start_batch(
-    State(app): State<App>,
+    app: App,
     actor: RequestActor,
     idempotency: IdempotencyKey,
     Body(request): Body<BatchRequest>,
@@ -89,7 +89,7 @@ async fn start_batch(
     let keyed = idempotency.give(&mut batch.key, 0);
     let started = start_checked(&app, store, batch.clone(), request.version.as_deref()).await?;
     if keyed && started.duplicate {
-        idempotency::check_same_batch(store, &batch, started.batch).await?;
+        idempotency::check_same_batch(store, &app.hidden, &batch, started.batch).await?;
     }
     Ok(StartedBatch { id: started.batch, duplicate: started.duplicate })
 }

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use axum::Json;
-use axum::extract::State;
 use milepost_core::bulk::definition::{Definition, Effects};
 use milepost_core::bulk::staged::ColumnType;
 use milepost_core::port::Store;
@@ -12,11 +11,11 @@ use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::app::App;
+use crate::app::{App, Server};
 use crate::params::Path;
 use crate::problem::{Code, Problem};
 
-pub(super) fn routes() -> OpenApiRouter<App> {
+pub(super) fn routes() -> OpenApiRouter<Server> {
     OpenApiRouter::new().routes(routes!(list_bulk_definitions)).routes(routes!(get_bulk_definition))
 }
 
@@ -127,20 +126,19 @@ pub(crate) async fn definition(name: &str, store: &dyn Store) -> Result<Definiti
 /// Bulk jobs that workers have registered, ordered by name.
 #[utoipa::path(
     get, path = "/v1/bulk-definitions", tag = "bulk jobs", responses((status = 200, body = Vec<BulkDefinition>)),
-    security(("token" = ["viewer"]))
+    security(("token" = ["viewer"])),
+    extensions(("x-limited-tokens" = json!("own")))
 )]
-async fn list_bulk_definitions(State(app): State<App>) -> Result<Json<Vec<BulkDefinition>>, Problem> {
+async fn list_bulk_definitions(app: App) -> Result<Json<Vec<BulkDefinition>>, Problem> {
     Ok(Json(app.store.bulk_definitions().await?.into_iter().map(BulkDefinition::from).collect()))
 }
 
 /// Get a bulk job
 #[utoipa::path(
     get, path = "/v1/bulk-definitions/{name}", tag = "bulk jobs", params(("name" = String, Path, description = "The bulk job")),
-    responses((status = 200, body = BulkDefinition)), security(("token" = ["viewer"]))
+    responses((status = 200, body = BulkDefinition)), security(("token" = ["viewer"])),
+    extensions(("x-limited-tokens" = json!("own")))
 )]
-async fn get_bulk_definition(
-    State(app): State<App>,
-    Path(name): Path<String>,
-) -> Result<Json<BulkDefinition>, Problem> {
+async fn get_bulk_definition(app: App, Path(name): Path<String>) -> Result<Json<BulkDefinition>, Problem> {
     Ok(Json(definition(&name, app.store.as_ref()).await?.into()))
 }

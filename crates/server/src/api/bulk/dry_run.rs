@@ -1,6 +1,5 @@
 //! Dry runs: jobs that apply a few chunks and roll them back.
 
-use axum::extract::State;
 use milepost_core::bulk::chunk::FIRST_ROWS;
 use milepost_core::bulk::dry_run::{CHUNKS_DEFAULT, DryRun};
 use milepost_core::bulk::error::InvalidBulk;
@@ -15,13 +14,13 @@ use utoipa_axum::routes;
 use super::definitions::definition;
 use crate::actor::RequestActor;
 use crate::api::create::{self, Created};
-use crate::app::App;
+use crate::app::{App, Server};
 use crate::body::Body;
 use crate::idempotency::{self, IdempotencyKey};
 use crate::problem::{Code, Problem};
 use crate::target_file::TargetFile;
 
-pub(super) fn routes() -> OpenApiRouter<App> {
+pub(super) fn routes() -> OpenApiRouter<Server> {
     OpenApiRouter::new().routes(routes!(start_dry_run))
 }
 
@@ -53,10 +52,11 @@ struct DryRunRequest {
 #[utoipa::path(
     post, path = "/v1/bulk-runs/dry-run", tag = "bulk jobs", params(IdempotencyKey), request_body = DryRunRequest,
     responses((status = 201, body = Created), (status = 200, description = "It already existed under this key", body = Created)),
-    security(("token" = ["operator"]))
+    security(("token" = ["operator"])),
+    extensions(("x-limited-tokens" = json!("own")))
 )]
 async fn start_dry_run(
-    State(app): State<App>,
+    app: App,
     actor: RequestActor,
     idempotency: IdempotencyKey,
     Body(request): Body<DryRunRequest>,

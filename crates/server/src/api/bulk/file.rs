@@ -1,7 +1,6 @@
 //! Starting runs over the rows of a file.
 
 use axum::body::Bytes;
-use axum::extract::State;
 use axum::extract::rejection::BytesRejection;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
@@ -17,7 +16,7 @@ use utoipa_axum::routes;
 use super::start::{StartedRun, new_run_over_file};
 use crate::actor::RequestActor;
 use crate::api::create;
-use crate::app::App;
+use crate::app::{App, Server};
 use crate::body;
 use crate::idempotency::{self, IdempotencyKey};
 use crate::params::Query;
@@ -27,7 +26,7 @@ use crate::target_file::TargetFile;
 /// The name of a file without one.
 const NAME_DEFAULT: &str = "a file";
 
-pub(super) fn routes() -> OpenApiRouter<App> {
+pub(super) fn routes() -> OpenApiRouter<Server> {
     OpenApiRouter::new().routes(routes!(start_bulk_run_over_file))
 }
 
@@ -69,10 +68,11 @@ struct FileParams {
     post, path = "/v1/bulk-runs/from-file", tag = "bulk jobs", params(IdempotencyKey, FileParams),
     request_body(content(("text/csv"), ("application/x-ndjson")), description = "The file"),
     responses((status = 201, body = StartedRun), (status = 200, description = "It already existed under this key", body = StartedRun)),
-    security(("token" = ["operator"]))
+    security(("token" = ["operator"])),
+    extensions(("x-limited-tokens" = json!("own")))
 )]
 async fn start_bulk_run_over_file(
-    State(app): State<App>,
+    app: App,
     actor: RequestActor,
     idempotency: IdempotencyKey,
     Query(params): Query<FileParams>,

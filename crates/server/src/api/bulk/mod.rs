@@ -10,13 +10,13 @@ mod start;
 
 use utoipa_axum::router::OpenApiRouter;
 
-use crate::app::App;
+use crate::app::Server;
 
 pub(crate) use definitions::definition;
 pub(crate) use dry_run::new_dry_run;
 pub(crate) use start::{new_run, new_run_over_file};
 
-pub(super) fn routes() -> OpenApiRouter<App> {
+pub(super) fn routes() -> OpenApiRouter<Server> {
     OpenApiRouter::new()
         .merge(definitions::routes())
         .merge(runs::routes())

@@ -1,7 +1,6 @@
 //! Aborting, resuming and canceling runs of bulk jobs; retrying failed targets.
 
 use axum::Json;
-use axum::extract::State;
 use milepost_core::actions::bulk_run::RunAction;
 use milepost_core::ident::JobId;
 use milepost_core::port::Operated;
@@ -13,12 +12,12 @@ use utoipa_axum::routes;
 use super::runs::run;
 use crate::actor::{RequestActor, Why};
 use crate::api::operate::{grace_default_ms, inputs};
-use crate::app::App;
+use crate::app::{App, Server};
 use crate::body::Body;
 use crate::params::{Path, Query};
 use crate::problem::{Code, Problem};
 
-pub(super) fn routes() -> OpenApiRouter<App> {
+pub(super) fn routes() -> OpenApiRouter<Server> {
     OpenApiRouter::new().routes(routes!(operate_bulk_run)).routes(routes!(retry_bulk_failures))
 }
 
@@ -55,10 +54,11 @@ struct RunOperated {
 /// Abort, resume or cancel it. 409 when its state does not allow the operation.
 #[utoipa::path(
     post, path = "/v1/bulk-runs/{id}/operate", tag = "bulk jobs", params(("id" = JobId, Path, description = "The run")),
-    request_body = RunOperateRequest, responses((status = 200, body = RunOperated)), security(("token" = ["operator"]))
+    request_body = RunOperateRequest, responses((status = 200, body = RunOperated)), security(("token" = ["operator"])),
+    extensions(("x-limited-tokens" = json!("own")))
 )]
 async fn operate_bulk_run(
-    State(app): State<App>,
+    app: App,
     actor: RequestActor,
     Path(id): Path<JobId>,
     Body(request): Body<RunOperateRequest>,
@@ -91,10 +91,11 @@ struct RetryRun {
 #[utoipa::path(
     post, path = "/v1/bulk-runs/{id}/retry-failures", tag = "bulk jobs",
     params(("id" = JobId, Path, description = "The run"), Why),
-    responses((status = 200, body = RetryRun)), security(("token" = ["operator"]))
+    responses((status = 200, body = RetryRun)), security(("token" = ["operator"])),
+    extensions(("x-limited-tokens" = json!("own")))
 )]
 async fn retry_bulk_failures(
-    State(app): State<App>,
+    app: App,
     actor: RequestActor,
     Path(id): Path<JobId>,
     Query(why): Query<Why>,

@@ -1,7 +1,6 @@
 //! Listing and reading runs of bulk jobs.
 
 use axum::Json;
-use axum::extract::State;
 use axum::response::Response;
 use milepost_core::bulk::error::InvalidBulk;
 use milepost_core::bulk::listing::{BulkFilter, BulkView};
@@ -16,14 +15,14 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::api::page::{self, Page, ROWS_MAX};
-use crate::app::App;
+use crate::app::{App, Server};
 use crate::params::{Path, Query};
 use crate::problem::Problem;
 
 /// The maximum id: the cursor at which the finished runs begin.
 const NEWEST: JobId = JobId(uuid::Uuid::max());
 
-pub(super) fn routes() -> OpenApiRouter<App> {
+pub(super) fn routes() -> OpenApiRouter<Server> {
     OpenApiRouter::new()
         .routes(routes!(list_bulk_runs))
         .routes(routes!(get_bulk_run))
@@ -59,12 +58,10 @@ struct RunsParams {
 /// Then finished runs, newest first.
 #[utoipa::path(
     get, path = "/v1/bulk-runs", tag = "bulk jobs", params(RunsParams), responses((status = 200, body = Page<BulkView>)),
-    security(("token" = ["viewer"]))
+    security(("token" = ["viewer"])),
+    extensions(("x-limited-tokens" = json!("own")))
 )]
-async fn list_bulk_runs(
-    State(app): State<App>,
-    Query(params): Query<RunsParams>,
-) -> Result<Json<Page<BulkView>>, Problem> {
+async fn list_bulk_runs(app: App, Query(params): Query<RunsParams>) -> Result<Json<Page<BulkView>>, Problem> {
     let limit = page::limit(params.limit)?;
     let filter = BulkFilter {
         job: None,
@@ -101,9 +98,10 @@ pub(super) async fn run(id: JobId, store: &dyn Store) -> Result<BulkView, Proble
 /// Its progress, the reason why it is throttled, and the settings by operators.
 #[utoipa::path(
     get, path = "/v1/bulk-runs/{id}", tag = "bulk jobs", params(("id" = JobId, Path, description = "The run")),
-    responses((status = 200, body = BulkView)), security(("token" = ["viewer"]))
+    responses((status = 200, body = BulkView)), security(("token" = ["viewer"])),
+    extensions(("x-limited-tokens" = json!("own")))
 )]
-async fn get_bulk_run(State(app): State<App>, Path(id): Path<JobId>) -> Result<Json<BulkView>, Problem> {
+async fn get_bulk_run(app: App, Path(id): Path<JobId>) -> Result<Json<BulkView>, Problem> {
     run(id, app.store.as_ref()).await.map(Json)
 }
 
@@ -126,10 +124,11 @@ struct FailuresParams {
 #[utoipa::path(
     get, path = "/v1/bulk-runs/{id}/failures", tag = "bulk jobs",
     params(("id" = JobId, Path, description = "The run"), FailuresParams),
-    responses((status = 200, body = Page<TargetFailure>)), security(("token" = ["viewer"]))
+    responses((status = 200, body = Page<TargetFailure>)), security(("token" = ["viewer"])),
+    extensions(("x-limited-tokens" = json!("own")))
 )]
 async fn list_bulk_failures(
-    State(app): State<App>,
+    app: App,
     Path(id): Path<JobId>,
     Query(params): Query<FailuresParams>,
 ) -> Result<Response, Problem> {

@@ -1,7 +1,6 @@
 //! Load settings of a run of a bulk job.
 
 use axum::Json;
-use axum::extract::State;
 use milepost_core::bulk::error::InvalidBulk;
 use milepost_core::bulk::settings::{Settings, SettingsChange};
 use milepost_core::ident::JobId;
@@ -13,12 +12,12 @@ use utoipa_axum::routes;
 
 use super::runs::run;
 use crate::actor::RequestActor;
-use crate::app::App;
+use crate::app::{App, Server};
 use crate::body::Body;
 use crate::params::Path;
 use crate::problem::{Code, Problem};
 
-pub(super) fn routes() -> OpenApiRouter<App> {
+pub(super) fn routes() -> OpenApiRouter<Server> {
     OpenApiRouter::new().routes(routes!(set_bulk_run))
 }
 
@@ -89,10 +88,11 @@ impl SettingsRequest {
 /// Takes effect with its next chunk, and is kept when the run is aborted and resumed. Returns all current settings.
 #[utoipa::path(
     patch, path = "/v1/bulk-runs/{id}/settings", tag = "bulk jobs", params(("id" = JobId, Path, description = "The run")),
-    request_body = SettingsRequest, responses((status = 200, body = Settings)), security(("token" = ["operator"]))
+    request_body = SettingsRequest, responses((status = 200, body = Settings)), security(("token" = ["operator"])),
+    extensions(("x-limited-tokens" = json!("own")))
 )]
 async fn set_bulk_run(
-    State(app): State<App>,
+    app: App,
     actor: RequestActor,
     Path(id): Path<JobId>,
     Body(request): Body<SettingsRequest>,

@@ -1,6 +1,5 @@
 //! Starting runs of bulk jobs.
 
-use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use milepost_core::bulk::definition::Definition;
@@ -17,12 +16,12 @@ use utoipa_axum::routes;
 use super::definitions::definition;
 use crate::actor::RequestActor;
 use crate::api::create;
-use crate::app::App;
+use crate::app::{App, Server};
 use crate::body::Body;
 use crate::idempotency::{self, IdempotencyKey};
 use crate::problem::{Code, Problem};
 
-pub(super) fn routes() -> OpenApiRouter<App> {
+pub(super) fn routes() -> OpenApiRouter<Server> {
     OpenApiRouter::new().routes(routes!(start_bulk_run))
 }
 
@@ -79,10 +78,11 @@ impl IntoResponse for StartedRun {
 #[utoipa::path(
     post, path = "/v1/bulk-runs", tag = "bulk jobs", params(IdempotencyKey), request_body = RunRequest,
     responses((status = 201, body = StartedRun), (status = 200, description = "It already existed under this key", body = StartedRun)),
-    security(("token" = ["operator"]))
+    security(("token" = ["operator"])),
+    extensions(("x-limited-tokens" = json!("own")))
 )]
 async fn start_bulk_run(
-    State(app): State<App>,
+    app: App,
     actor: RequestActor,
     idempotency: IdempotencyKey,
     Body(request): Body<RunRequest>,

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use milepost_core::event::Aggregate;
 use milepost_core::event::listing::AggregatePlace;
@@ -17,12 +16,12 @@ use utoipa_axum::routes;
 use crate::actor::RequestActor;
 use crate::api::cursor::Cursor;
 use crate::api::page::{self, Page};
-use crate::app::App;
+use crate::app::{App, Server};
 use crate::body::Body;
 use crate::params::{Path, Query};
 use crate::problem::Problem;
 
-pub(super) fn routes() -> OpenApiRouter<App> {
+pub(super) fn routes() -> OpenApiRouter<Server> {
     OpenApiRouter::new()
         .routes(routes!(list_consumers))
         .routes(routes!(put_consumer))
@@ -75,9 +74,10 @@ impl From<ConsumerView> for ConsumerRow {
 /// Consumers that have settings or have consumed events, ordered by name.
 #[utoipa::path(
     get, path = "/v1/consumers", tag = "inbox", responses((status = 200, body = Vec<ConsumerRow>)),
-    security(("token" = ["viewer"]))
+    security(("token" = ["viewer"])),
+    extensions(("x-limited-tokens" = json!("inboxes belong to consumers of events, which have no queue and kind")))
 )]
-async fn list_consumers(State(app): State<App>) -> Result<Json<Vec<ConsumerRow>>, Problem> {
+async fn list_consumers(app: App) -> Result<Json<Vec<ConsumerRow>>, Problem> {
     Ok(Json(app.store.consumers().await?.into_iter().map(ConsumerRow::from).collect()))
 }
 
@@ -105,10 +105,11 @@ struct ConsumerRequest {
 /// Replaces all settings; omitted fields get their defaults. Existing gaps keep their deadlines.
 #[utoipa::path(
     put, path = "/v1/consumers/{name}", tag = "inbox", params(("name" = String, Path, description = "The consumer")),
-    request_body = ConsumerRequest, responses((status = 204)), security(("token" = ["operator"]))
+    request_body = ConsumerRequest, responses((status = 204)), security(("token" = ["operator"])),
+    extensions(("x-limited-tokens" = json!("inboxes belong to consumers of events, which have no queue and kind")))
 )]
 async fn put_consumer(
-    State(app): State<App>,
+    app: App,
     actor: RequestActor,
     Path(name): Path<String>,
     Body(request): Body<ConsumerRequest>,
@@ -154,10 +155,11 @@ struct ExpectAnswer {
 /// Earlier events then count as duplicates. Waiting events follow with the consumer's next check, or with its next event.
 #[utoipa::path(
     post, path = "/v1/consumers/{name}/expect", tag = "inbox", params(("name" = String, Path, description = "The consumer")),
-    request_body = ExpectRequest, responses((status = 200, body = ExpectAnswer)), security(("token" = ["operator"]))
+    request_body = ExpectRequest, responses((status = 200, body = ExpectAnswer)), security(("token" = ["operator"])),
+    extensions(("x-limited-tokens" = json!("inboxes belong to consumers of events, which have no queue and kind")))
 )]
 async fn expect_from(
-    State(app): State<App>,
+    app: App,
     actor: RequestActor,
     Path(name): Path<String>,
     Body(request): Body<ExpectRequest>,
@@ -188,12 +190,10 @@ struct GapsParams {
 /// Aggregates whose events wait for a missing event, ordered by deadline.
 #[utoipa::path(
     get, path = "/v1/gaps", tag = "inbox", params(GapsParams), responses((status = 200, body = Page<Gap>)),
-    security(("token" = ["viewer"]))
+    security(("token" = ["viewer"])),
+    extensions(("x-limited-tokens" = json!("inboxes belong to consumers of events, which have no queue and kind")))
 )]
-async fn list_gaps(
-    State(app): State<App>,
-    Query(params): Query<GapsParams>,
-) -> Result<Json<Page<Gap>>, Problem> {
+async fn list_gaps(app: App, Query(params): Query<GapsParams>) -> Result<Json<Page<Gap>>, Problem> {
     let limit = page::limit(params.limit)?;
     let after = params.cursor.map(|Cursor(place)| place);
     let found = app.store.gaps(params.consumer.as_deref(), after.as_ref(), limit + 1).await?;

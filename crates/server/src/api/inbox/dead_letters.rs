@@ -1,7 +1,6 @@
 //! Dead letters of inboxes.
 
 use axum::Json;
-use axum::extract::State;
 use axum::response::Response;
 use milepost_core::actions::dead_letter::LetterAction;
 use milepost_core::inbox::listing::{DeadFilter, DeadLetter, LetterId};
@@ -12,7 +11,7 @@ use utoipa_axum::routes;
 
 use crate::actor::RequestActor;
 use crate::api::page::{self, Page};
-use crate::app::App;
+use crate::app::{App, Server};
 use crate::body::Body;
 use crate::params::Query;
 use crate::problem::Problem;
@@ -20,7 +19,7 @@ use crate::problem::Problem;
 /// Maximum number of dead letters in one request.
 const LETTERS_MAX: usize = 1_000;
 
-pub(super) fn routes() -> OpenApiRouter<App> {
+pub(super) fn routes() -> OpenApiRouter<Server> {
     OpenApiRouter::new().routes(routes!(list_dead_letters)).routes(routes!(operate_dead_letters))
 }
 
@@ -44,12 +43,10 @@ struct LettersParams {
 /// Newest first. A page also ends when it has 4 MiB.
 #[utoipa::path(
     get, path = "/v1/dead-letters", tag = "inbox", params(LettersParams), responses((status = 200, body = Page<DeadLetter>)),
-    security(("token" = ["viewer"]))
+    security(("token" = ["viewer"])),
+    extensions(("x-limited-tokens" = json!("inboxes belong to consumers of events, which have no queue and kind")))
 )]
-async fn list_dead_letters(
-    State(app): State<App>,
-    Query(params): Query<LettersParams>,
-) -> Result<Response, Problem> {
+async fn list_dead_letters(app: App, Query(params): Query<LettersParams>) -> Result<Response, Problem> {
     let limit = page::limit(params.limit)?;
     let store = app.store.as_ref();
     let read = |before, limit| {
@@ -86,10 +83,11 @@ struct LettersAnswer {
 /// Recorded in the audit log. 409 when a consumer's position is already after an event to retry.
 #[utoipa::path(
     post, path = "/v1/dead-letters/operate", tag = "inbox", request_body = LettersRequest,
-    responses((status = 200, body = LettersAnswer)), security(("token" = ["operator"]))
+    responses((status = 200, body = LettersAnswer)), security(("token" = ["operator"])),
+    extensions(("x-limited-tokens" = json!("inboxes belong to consumers of events, which have no queue and kind")))
 )]
 async fn operate_dead_letters(
-    State(app): State<App>,
+    app: App,
     actor: RequestActor,
     Body(request): Body<LettersRequest>,
 ) -> Result<Json<LettersAnswer>, Problem> {

@@ -5,8 +5,8 @@ mod dead_letters;
 
 use utoipa_axum::router::OpenApiRouter;
 
-use crate::app::App;
+use crate::app::Server;
 
-pub(super) fn routes() -> OpenApiRouter<App> {
+pub(super) fn routes() -> OpenApiRouter<Server> {
     OpenApiRouter::new().merge(consumers::routes()).merge(dead_letters::routes())
 }

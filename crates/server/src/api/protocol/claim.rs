@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use jiff::Timestamp;
@@ -22,7 +21,7 @@ use utoipa_axum::routes;
 use super::handle::Handle;
 use super::lease::check_served;
 use crate::access::{FRESH, Identity, OpenCredentials, Over};
-use crate::app::App;
+use crate::app::{App, Server};
 use crate::body::Body;
 use crate::params::Path;
 use crate::problem::{Code, Problem};
@@ -38,7 +37,7 @@ const WAIT_MS_MAX: u64 = 30_000;
 /// Interval of claims without a hint that a job is ready.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-pub(super) fn routes() -> OpenApiRouter<App> {
+pub(super) fn routes() -> OpenApiRouter<Server> {
     OpenApiRouter::new().routes(routes!(claim_jobs)).routes(routes!(list_held_jobs))
 }
 
@@ -123,10 +122,11 @@ struct HeldJobs {
 /// too.
 #[utoipa::path(
     post, path = "/v1/workers/{id}/claim", tag = "worker protocol", params(("id" = WorkerId, Path, description = "The worker")),
-    request_body = ClaimRequest, responses((status = 200, body = HeldJobs)), security(("token" = ["worker"]))
+    request_body = ClaimRequest, responses((status = 200, body = HeldJobs)), security(("token" = ["worker"])),
+    extensions(("x-limited-tokens" = json!("own")))
 )]
 async fn claim_jobs(
-    State(app): State<App>,
+    app: App,
     Extension(identity): Extension<Identity>,
     Path(worker): Path<WorkerId>,
     Body(request): Body<ClaimRequest>,
@@ -212,9 +212,10 @@ async fn claim_in_steps(store: &dyn Store, claim: &Claim) -> Result<Vec<ClaimedJ
 /// The jobs that the worker holds according to the store.
 #[utoipa::path(
     get, path = "/v1/workers/{id}/jobs", tag = "worker protocol", params(("id" = WorkerId, Path, description = "The worker")),
-    responses((status = 200, body = HeldJobs)), security(("token" = ["worker"]))
+    responses((status = 200, body = HeldJobs)), security(("token" = ["worker"])),
+    extensions(("x-limited-tokens" = json!("own")))
 )]
-async fn list_held_jobs(State(app): State<App>, Path(worker): Path<WorkerId>) -> Result<Response, Problem> {
+async fn list_held_jobs(app: App, Path(worker): Path<WorkerId>) -> Result<Response, Problem> {
     let _permit = app.large.permit().await;
     let claimed = app.store.held(worker).await?;
     held(app.store.as_ref(), claimed).await

@@ -4,7 +4,6 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use axum::Json;
-use axum::extract::State;
 use milepost_core::finish::{End, Failure, Finish, Finished, check_result};
 use milepost_core::ident::{JobId, WorkerId};
 use milepost_core::retry::RetryPolicy;
@@ -19,7 +18,7 @@ use utoipa_axum::routes;
 use super::backoff::Backoff;
 use super::handle::Handle;
 use crate::api::page;
-use crate::app::App;
+use crate::app::{App, Server};
 use crate::body::Body;
 use crate::params::Path;
 use crate::problem::{Code, Problem};
@@ -30,7 +29,7 @@ const RUNS_MAX: usize = 1_000;
 const CODE_CHARS_MAX: usize = 200;
 const MESSAGE_CHARS_MAX: usize = 10_000;
 
-pub(super) fn routes() -> OpenApiRouter<App> {
+pub(super) fn routes() -> OpenApiRouter<Server> {
     OpenApiRouter::new().routes(routes!(finish_runs)).routes(routes!(report_runs))
 }
 
@@ -124,10 +123,11 @@ impl From<Finished> for Told {
 /// stored before get the result `repeated`.
 #[utoipa::path(
     post, path = "/v1/workers/{id}/finish", tag = "worker protocol", params(("id" = WorkerId, Path, description = "The worker")),
-    request_body = FinishRequest, responses((status = 200, body = FinishAnswer)), security(("token" = ["worker"]))
+    request_body = FinishRequest, responses((status = 200, body = FinishAnswer)), security(("token" = ["worker"])),
+    extensions(("x-limited-tokens" = json!("own")))
 )]
 async fn finish_runs(
-    State(app): State<App>,
+    app: App,
     Path(worker): Path<WorkerId>,
     Body(request): Body<FinishRequest>,
 ) -> Result<Json<FinishAnswer>, Problem> {
@@ -238,10 +238,11 @@ struct ReportAnswer {
 /// reports of the other runs are stored.
 #[utoipa::path(
     post, path = "/v1/workers/{id}/report", tag = "worker protocol", params(("id" = WorkerId, Path, description = "The worker")),
-    request_body = ReportRequest, responses((status = 200, body = ReportAnswer)), security(("token" = ["worker"]))
+    request_body = ReportRequest, responses((status = 200, body = ReportAnswer)), security(("token" = ["worker"])),
+    extensions(("x-limited-tokens" = json!("own")))
 )]
 async fn report_runs(
-    State(app): State<App>,
+    app: App,
     Path(_worker): Path<WorkerId>,
     Body(request): Body<ReportRequest>,
 ) -> Result<Json<ReportAnswer>, Problem> {

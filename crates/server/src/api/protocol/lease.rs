@@ -5,7 +5,6 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use milepost_core::error::StoreError;
 use milepost_core::ident::{JobId, RunToken, WorkerId};
@@ -18,7 +17,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::backoff::{self, Backoff};
-use crate::app::App;
+use crate::app::{App, Server};
 use crate::body::Body;
 use crate::params::Path;
 use crate::problem::{Code, Problem};
@@ -30,7 +29,7 @@ const NAMES_BYTES_MAX: usize = 16 * 1024;
 /// Maximum number of (queue, kind) pairs: a claim probes each pair at each priority.
 const PAIRS_MAX: usize = 2_000;
 
-pub(super) fn routes() -> OpenApiRouter<App> {
+pub(super) fn routes() -> OpenApiRouter<Server> {
     OpenApiRouter::new()
         .routes(routes!(register_worker))
         .routes(routes!(heartbeat_worker))
@@ -76,10 +75,11 @@ struct Registered {
 /// Register once per process, and again after `worker_lost`.
 #[utoipa::path(
     post, path = "/v1/workers", tag = "worker protocol", request_body = RegisterRequest,
-    responses((status = 201, body = Registered)), security(("token" = ["worker"]))
+    responses((status = 201, body = Registered)), security(("token" = ["worker"])),
+    extensions(("x-limited-tokens" = json!("own")))
 )]
 async fn register_worker(
-    State(app): State<App>,
+    app: App,
     Body(request): Body<RegisterRequest>,
 ) -> Result<(StatusCode, Json<Registered>), Problem> {
     check_served(&request.queues, &request.kinds)?;
@@ -170,12 +170,10 @@ struct Stop {
 /// register again.
 #[utoipa::path(
     post, path = "/v1/workers/{id}/heartbeat", tag = "worker protocol", params(("id" = WorkerId, Path, description = "The worker")),
-    responses((status = 200, body = HeartbeatAnswer)), security(("token" = ["worker"]))
+    responses((status = 200, body = HeartbeatAnswer)), security(("token" = ["worker"])),
+    extensions(("x-limited-tokens" = json!("own")))
 )]
-async fn heartbeat_worker(
-    State(app): State<App>,
-    Path(id): Path<WorkerId>,
-) -> Result<Json<HeartbeatAnswer>, Problem> {
+async fn heartbeat_worker(app: App, Path(id): Path<WorkerId>) -> Result<Json<HeartbeatAnswer>, Problem> {
     let heartbeat = app.store.heartbeat(id).await.inspect_err(|error| {
         if matches!(error, StoreError::WorkerLost(_)) {
             app.tally.lease_lost();
@@ -196,9 +194,10 @@ async fn heartbeat_worker(
 /// Only when it no longer holds jobs.
 #[utoipa::path(
     delete, path = "/v1/workers/{id}", tag = "worker protocol", params(("id" = WorkerId, Path, description = "The worker")),
-    responses((status = 204)), security(("token" = ["worker"]))
+    responses((status = 204)), security(("token" = ["worker"])),
+    extensions(("x-limited-tokens" = json!("own")))
 )]
-async fn retire_worker(State(app): State<App>, Path(id): Path<WorkerId>) -> Result<StatusCode, Problem> {
+async fn retire_worker(app: App, Path(id): Path<WorkerId>) -> Result<StatusCode, Problem> {
     app.store.retire_worker(id).await?;
     app.registrations.remove(id);
     Ok(StatusCode::NO_CONTENT)

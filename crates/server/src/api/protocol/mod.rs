@@ -13,8 +13,8 @@ pub(crate) mod tally;
 
 use utoipa_axum::router::OpenApiRouter;
 
-use crate::app::App;
+use crate::app::Server;
 
-pub(super) fn routes() -> OpenApiRouter<App> {
+pub(super) fn routes() -> OpenApiRouter<Server> {
     OpenApiRouter::new().merge(lease::routes()).merge(claim::routes()).merge(finish::routes())
 }

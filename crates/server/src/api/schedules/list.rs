@@ -1,7 +1,6 @@
 //! Listing and reading schedules.
 
 use axum::Json;
-use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use milepost_core::error::StoreError;
@@ -13,14 +12,14 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::api::page;
-use crate::app::App;
+use crate::app::{App, Server};
 use crate::params::{Path, Query, encoded};
 use crate::problem::Problem;
 
 /// Number of upcoming ticks in the response.
 const TICKS_SHOWN: usize = 5;
 
-pub(super) fn routes() -> OpenApiRouter<App> {
+pub(super) fn routes() -> OpenApiRouter<Server> {
     OpenApiRouter::new().routes(routes!(list_schedules)).routes(routes!(get_schedule))
 }
 
@@ -30,12 +29,10 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 #[utoipa::path(
     get, path = "/v1/schedules", tag = "schedules", params(SchedulesParams),
     responses((status = 200, body = Vec<ScheduleView>, headers(("Link", description = "The next page, with `rel=\"next\"`")))),
-    security(("token" = ["viewer"]))
+    security(("token" = ["viewer"])),
+    extensions(("x-limited-tokens" = json!("own")))
 )]
-async fn list_schedules(
-    State(app): State<App>,
-    Query(params): Query<SchedulesParams>,
-) -> Result<Response, Problem> {
+async fn list_schedules(app: App, Query(params): Query<SchedulesParams>) -> Result<Response, Problem> {
     let limit = page::limit(params.limit.or(Some(page::ROWS_MAX)))?;
     let permit = app.large.permit().await;
     let store = app.store.as_ref();
@@ -91,11 +88,9 @@ impl ScheduleDetail {
 /// With its next ticks.
 #[utoipa::path(
     get, path = "/v1/schedules/{name}", tag = "schedules", params(("name" = String, Path, description = "The schedule")),
-    responses((status = 200, body = ScheduleDetail)), security(("token" = ["viewer"]))
+    responses((status = 200, body = ScheduleDetail)), security(("token" = ["viewer"])),
+    extensions(("x-limited-tokens" = json!("own")))
 )]
-async fn get_schedule(
-    State(app): State<App>,
-    Path(name): Path<String>,
-) -> Result<Json<ScheduleDetail>, Problem> {
+async fn get_schedule(app: App, Path(name): Path<String>) -> Result<Json<ScheduleDetail>, Problem> {
     ScheduleDetail::read(&name, app.store.as_ref()).await.map(Json)
 }

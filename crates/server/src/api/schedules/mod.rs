@@ -8,9 +8,9 @@ mod ticks;
 pub(crate) use self::put::{check_input, remove_by_operator};
 use utoipa_axum::router::OpenApiRouter;
 
-use crate::app::App;
+use crate::app::Server;
 
-pub(super) fn routes() -> OpenApiRouter<App> {
+pub(super) fn routes() -> OpenApiRouter<Server> {
     OpenApiRouter::new()
         .merge(list::routes())
         .merge(put::routes())

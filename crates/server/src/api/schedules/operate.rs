@@ -1,7 +1,6 @@
 //! Operations on a schedule.
 
 use axum::Json;
-use axum::extract::State;
 use milepost_core::actions::schedule::ScheduleAction;
 use milepost_core::error::StoreError;
 use milepost_core::schedule::Made;
@@ -11,13 +10,13 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::actor::RequestActor;
-use crate::app::App;
+use crate::app::{App, Server};
 use crate::body::Body;
 use crate::idempotency::IdempotencyKey;
 use crate::params::Path;
 use crate::problem::Problem;
 
-pub(super) fn routes() -> OpenApiRouter<App> {
+pub(super) fn routes() -> OpenApiRouter<Server> {
     OpenApiRouter::new().routes(routes!(operate_schedule))
 }
 
@@ -48,10 +47,11 @@ struct ScheduleOperated {
 /// batch, from the schedule as it was at the first request.
 #[utoipa::path(
     post, path = "/v1/schedules/{name}/operate", tag = "schedules",
-    params(("name" = String, Path, description = "The schedule"), IdempotencyKey), request_body = ScheduleOperateRequest, responses((status = 200, body = ScheduleOperated)), security(("token" = ["operator"]))
+    params(("name" = String, Path, description = "The schedule"), IdempotencyKey), request_body = ScheduleOperateRequest, responses((status = 200, body = ScheduleOperated)), security(("token" = ["operator"])),
+    extensions(("x-limited-tokens" = json!("own")))
 )]
 async fn operate_schedule(
-    State(app): State<App>,
+    app: App,
     actor: RequestActor,
     idempotency: IdempotencyKey,
     Path(name): Path<String>,

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use milepost_core::batch::error::InvalidBatch;
 use milepost_core::batch::start::NewBatch;
@@ -20,12 +19,12 @@ use utoipa_axum::routes;
 use super::list::ScheduleDetail;
 use super::ticks::Asked;
 use crate::actor::{RequestActor, Why};
-use crate::app::App;
+use crate::app::{App, Server};
 use crate::body::Body;
 use crate::params::{Path, Query};
 use crate::problem::{Code, Problem};
 
-pub(super) fn routes() -> OpenApiRouter<App> {
+pub(super) fn routes() -> OpenApiRouter<Server> {
     OpenApiRouter::new().routes(routes!(put_schedule, delete_schedule))
 }
 
@@ -178,10 +177,11 @@ impl ScheduleRequest {
 /// ticks are unchanged, due ticks are kept. A paused schedule remains paused.
 #[utoipa::path(
     put, path = "/v1/schedules/{name}", tag = "schedules", params(("name" = String, Path, description = "The schedule")),
-    request_body = ScheduleRequest, responses((status = 200, body = ScheduleDetail)), security(("token" = ["operator"]))
+    request_body = ScheduleRequest, responses((status = 200, body = ScheduleDetail)), security(("token" = ["operator"])),
+    extensions(("x-limited-tokens" = json!("own")))
 )]
 async fn put_schedule(
-    State(app): State<App>,
+    app: App,
     actor: RequestActor,
     Path(name): Path<String>,
     Body(request): Body<ScheduleRequest>,
@@ -215,10 +215,11 @@ pub(crate) async fn check_input(
 #[utoipa::path(
     delete, path = "/v1/schedules/{name}", tag = "schedules",
     params(("name" = String, Path, description = "The schedule"), Why),
-    responses((status = 204)), security(("token" = ["operator"]))
+    responses((status = 204)), security(("token" = ["operator"])),
+    extensions(("x-limited-tokens" = json!("own")))
 )]
 async fn delete_schedule(
-    State(app): State<App>,
+    app: App,
     actor: RequestActor,
     Path(name): Path<String>,
     Query(why): Query<Why>,

@@ -1,7 +1,6 @@
 //! Preview of the ticks of a schedule.
 
 use axum::Json;
-use axum::extract::State;
 use jiff::Timestamp;
 use milepost_core::schedule::{InvalidSchedule, Spec, ZONE_DEFAULT};
 use serde::{Deserialize, Serialize};
@@ -9,7 +8,7 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::app::App;
+use crate::app::{App, Server};
 use crate::params::Query;
 use crate::problem::{Code, Problem};
 
@@ -18,7 +17,7 @@ const TICKS_DEFAULT: usize = 10;
 /// Maximum number of ticks in a preview.
 const TICKS_MAX: usize = 1_000;
 
-pub(super) fn routes() -> OpenApiRouter<App> {
+pub(super) fn routes() -> OpenApiRouter<Server> {
     OpenApiRouter::new().routes(routes!(preview_ticks))
 }
 
@@ -89,12 +88,10 @@ struct TickView {
 /// Returns when a schedule would tick. Nothing is stored.
 #[utoipa::path(
     get, path = "/v1/ticks", tag = "schedules", params(TicksParams), responses((status = 200, body = Vec<TickView>)),
-    security(("token" = ["viewer"]))
+    security(("token" = ["viewer"])),
+    extensions(("x-limited-tokens" = json!("own")))
 )]
-async fn preview_ticks(
-    State(app): State<App>,
-    Query(params): Query<TicksParams>,
-) -> Result<Json<Vec<TickView>>, Problem> {
+async fn preview_ticks(app: App, Query(params): Query<TicksParams>) -> Result<Json<Vec<TickView>>, Problem> {
     let limit = params.limit.unwrap_or(TICKS_DEFAULT);
     if !(1..=TICKS_MAX).contains(&limit) {
         let words = format!("a preview must have 1 to {TICKS_MAX} ticks, not {limit}");

@@ -1,6 +1,5 @@
 //! Dead letters of subscriptions.
 
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use milepost_core::actions::dead_letter::DeadEventAction;
@@ -15,12 +14,12 @@ use utoipa_axum::routes;
 use crate::actor::RequestActor;
 use crate::api::cursor::Cursor;
 use crate::api::page::{self, Page};
-use crate::app::App;
+use crate::app::{App, Server};
 use crate::body::Body;
 use crate::params::Query;
 use crate::problem::Problem;
 
-pub(super) fn routes() -> OpenApiRouter<App> {
+pub(super) fn routes() -> OpenApiRouter<Server> {
     OpenApiRouter::new().routes(routes!(list_dead_events)).routes(routes!(operate_dead_event))
 }
 
@@ -45,12 +44,10 @@ struct DeadParams {
 #[utoipa::path(
     get, path = "/v1/dead-events", tag = "events", params(DeadParams),
     responses((status = 200, body = Page<DeadView>)),
-    security(("token" = ["viewer"]))
+    security(("token" = ["viewer"])),
+    extensions(("x-limited-tokens" = json!("subscriptions deliver the events of the whole store")))
 )]
-async fn list_dead_events(
-    State(app): State<App>,
-    Query(params): Query<DeadParams>,
-) -> Result<Response, Problem> {
+async fn list_dead_events(app: App, Query(params): Query<DeadParams>) -> Result<Response, Problem> {
     let limit = page::limit(params.limit)?;
     let (store, subscription) = (app.store.as_ref(), params.subscription.as_deref());
     let read = |before: Option<Cursor<DeadPlace>>, limit| async move {
@@ -78,10 +75,11 @@ struct DeadRequest {
 /// Operate on a dead letter of a subscription
 #[utoipa::path(
     post, path = "/v1/dead-events/operate", tag = "events", request_body = DeadRequest, responses((status = 204)),
-    security(("token" = ["operator"]))
+    security(("token" = ["operator"])),
+    extensions(("x-limited-tokens" = json!("subscriptions deliver the events of the whole store")))
 )]
 async fn operate_dead_event(
-    State(app): State<App>,
+    app: App,
     actor: RequestActor,
     Body(request): Body<DeadRequest>,
 ) -> Result<StatusCode, Problem> {

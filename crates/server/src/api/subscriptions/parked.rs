@@ -1,7 +1,6 @@
 //! Parked aggregates.
 
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use milepost_core::actions::parked::{InvalidEdit, ParkedAction};
@@ -18,12 +17,12 @@ use utoipa_axum::routes;
 use crate::actor::{RequestActor, Why};
 use crate::api::cursor::Cursor;
 use crate::api::page::{self, Page};
-use crate::app::App;
+use crate::app::{App, Server};
 use crate::body::Body;
 use crate::params::{Path, Query};
 use crate::problem::{Code, Problem};
 
-pub(super) fn routes() -> OpenApiRouter<App> {
+pub(super) fn routes() -> OpenApiRouter<Server> {
     OpenApiRouter::new()
         .routes(routes!(list_parked))
         .routes(routes!(operate_parked))
@@ -51,12 +50,10 @@ struct ParkedParams {
 #[utoipa::path(
     get, path = "/v1/parked", tag = "events", params(ParkedParams),
     responses((status = 200, body = Page<ParkedView>)),
-    security(("token" = ["viewer"]))
+    security(("token" = ["viewer"])),
+    extensions(("x-limited-tokens" = json!("subscriptions deliver the events of the whole store")))
 )]
-async fn list_parked(
-    State(app): State<App>,
-    Query(params): Query<ParkedParams>,
-) -> Result<Response, Problem> {
+async fn list_parked(app: App, Query(params): Query<ParkedParams>) -> Result<Response, Problem> {
     let limit = page::limit(params.limit)?;
     let (store, subscription) = (app.store.as_ref(), params.subscription.as_deref());
     let read = |after: Option<Cursor<AggregatePlace>>, limit| async move {
@@ -93,10 +90,11 @@ struct ParkedRequest {
 /// Retry, skip or edit its first event.
 #[utoipa::path(
     post, path = "/v1/parked/operate", tag = "events", request_body = ParkedRequest, responses((status = 204)),
-    security(("token" = ["operator"]))
+    security(("token" = ["operator"])),
+    extensions(("x-limited-tokens" = json!("subscriptions deliver the events of the whole store")))
 )]
 async fn operate_parked(
-    State(app): State<App>,
+    app: App,
     actor: RequestActor,
     Body(request): Body<ParkedRequest>,
 ) -> Result<StatusCode, Problem> {
@@ -125,10 +123,11 @@ struct RetriedAnswer {
 /// Retries the first event of each parked aggregate of a subscription, of at most 10,000 in one request.
 #[utoipa::path(
     post, path = "/v1/subscriptions/{name}/retry-parked", tag = "events", params(("name" = String, Path, description = "The subscription"), Why),
-    responses((status = 200, body = RetriedAnswer)), security(("token" = ["operator"]))
+    responses((status = 200, body = RetriedAnswer)), security(("token" = ["operator"])),
+    extensions(("x-limited-tokens" = json!("subscriptions deliver the events of the whole store")))
 )]
 async fn retry_all_parked(
-    State(app): State<App>,
+    app: App,
     actor: RequestActor,
     Path(name): Path<String>,
     Query(why): Query<Why>,

@@ -1,7 +1,6 @@
 //! Publishing events again: replay and reseed.
 
 use axum::Json;
-use axum::extract::State;
 use jiff::Timestamp;
 use milepost_core::event::Aggregate;
 use milepost_core::event::relay_listing::Replay;
@@ -11,12 +10,12 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::actor::{RequestActor, Why};
-use crate::app::App;
+use crate::app::{App, Server};
 use crate::body::Body;
 use crate::params::{Path, Query};
 use crate::problem::{Code, Problem};
 
-pub(super) fn routes() -> OpenApiRouter<App> {
+pub(super) fn routes() -> OpenApiRouter<Server> {
     OpenApiRouter::new().routes(routes!(replay_events)).routes(routes!(reseed_log))
 }
 
@@ -78,10 +77,11 @@ struct ReplayAnswer {
 /// them.
 #[utoipa::path(
     post, path = "/v1/subscriptions/{name}/replay", tag = "events", params(("name" = String, Path, description = "The subscription")),
-    request_body = ReplayRequest, responses((status = 200, body = ReplayAnswer)), security(("token" = ["operator"]))
+    request_body = ReplayRequest, responses((status = 200, body = ReplayAnswer)), security(("token" = ["operator"])),
+    extensions(("x-limited-tokens" = json!("subscriptions deliver the events of the whole store")))
 )]
 async fn replay_events(
-    State(app): State<App>,
+    app: App,
     actor: RequestActor,
     Path(name): Path<String>,
     Body(request): Body<ReplayRequest>,
@@ -103,10 +103,11 @@ struct ReseedAnswer {
 /// Events around the old positions are published again. Stop all relays before.
 #[utoipa::path(
     post, path = "/v1/events/reseed", tag = "events", params(Why), responses((status = 200, body = ReseedAnswer)),
-    security(("token" = ["admin"]))
+    security(("token" = ["admin"])),
+    extensions(("x-limited-tokens" = json!("subscriptions deliver the events of the whole store")))
 )]
 async fn reseed_log(
-    State(app): State<App>,
+    app: App,
     actor: RequestActor,
     Query(why): Query<Why>,
 ) -> Result<Json<ReseedAnswer>, Problem> {

@@ -1,7 +1,6 @@
 //! Listing, pausing, resuming and removing subscriptions.
 
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use milepost_core::error::StoreError;
 use milepost_core::event::RelayError;
@@ -12,12 +11,12 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::actor::RequestActor;
-use crate::app::App;
+use crate::app::{App, Server};
 use crate::body::Body;
 use crate::params::{Path, Query};
 use crate::problem::{Code, Problem};
 
-pub(super) fn routes() -> OpenApiRouter<App> {
+pub(super) fn routes() -> OpenApiRouter<Server> {
     OpenApiRouter::new()
         .routes(routes!(list_subscriptions))
         .routes(routes!(set_subscription, delete_subscription))
@@ -28,9 +27,10 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 /// With their backlogs, parked aggregates and publishers.
 #[utoipa::path(
     get, path = "/v1/subscriptions", tag = "events", responses((status = 200, body = Vec<SubscriptionView>)),
-    security(("token" = ["viewer"]))
+    security(("token" = ["viewer"])),
+    extensions(("x-limited-tokens" = json!("subscriptions deliver the events of the whole store")))
 )]
-async fn list_subscriptions(State(app): State<App>) -> Result<Json<Vec<SubscriptionView>>, Problem> {
+async fn list_subscriptions(app: App) -> Result<Json<Vec<SubscriptionView>>, Problem> {
     Ok(Json(app.store.subscriptions().await?))
 }
 
@@ -57,10 +57,11 @@ struct SubscriptionAnswer {
 /// Waits for the outcome of events that are being published.
 #[utoipa::path(
     put, path = "/v1/subscriptions/{name}", tag = "events", params(("name" = String, Path, description = "The subscription")),
-    request_body = SubscriptionRequest, responses((status = 200, body = SubscriptionAnswer)), security(("token" = ["operator"]))
+    request_body = SubscriptionRequest, responses((status = 200, body = SubscriptionAnswer)), security(("token" = ["operator"])),
+    extensions(("x-limited-tokens" = json!("subscriptions deliver the events of the whole store")))
 )]
 async fn set_subscription(
-    State(app): State<App>,
+    app: App,
     actor: RequestActor,
     Path(name): Path<String>,
     Body(request): Body<SubscriptionRequest>,
@@ -98,10 +99,11 @@ struct ForgetParams {
 #[utoipa::path(
     delete, path = "/v1/subscriptions/{name}", tag = "events",
     params(("name" = String, Path, description = "The subscription"), ForgetParams),
-    responses((status = 204)), security(("token" = ["admin"]))
+    responses((status = 204)), security(("token" = ["admin"])),
+    extensions(("x-limited-tokens" = json!("subscriptions deliver the events of the whole store")))
 )]
 async fn delete_subscription(
-    State(app): State<App>,
+    app: App,
     actor: RequestActor,
     Path(name): Path<String>,
     Query(params): Query<ForgetParams>,

@@ -24,6 +24,7 @@ mod dry_runs;
 mod events;
 mod forms;
 mod held;
+mod hidden;
 mod inbox;
 mod job_actions;
 mod jobs;
@@ -39,6 +40,7 @@ mod retention;
 mod schedules;
 mod sessions;
 mod stream;
+mod teams;
 mod tls;
 
 /// Makes a test for each store from a function.
@@ -224,6 +226,13 @@ on_both! {
     doctor {
         a_store_is_examined
         what_is_asked_of_the_doctor_wrong_is_told
+    }
+    hidden {
+        hidden_values_are_in_no_answer_and_the_others_are
+        a_schedule_of_hidden_data_keeps_and_uses_the_real_values
+        a_search_is_no_way_to_guess_hidden_values
+        hidden_values_are_revealed_to_those_who_may_and_say_why
+        a_button_reveals_hidden_values_on_a_page_of_their_own
     }
     inbox {
         what_cannot_be_said_of_an_inbox_is_refused
