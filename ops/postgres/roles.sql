@@ -92,14 +92,14 @@ revoke execute on all functions in schema milepost from milepost_server, milepos
 -- Most functions run with the rights of their caller: the rights on tables decide what they can do. The following functions
 -- run with the rights of their owner and a pinned search_path, and only the roles below may execute them.
 revoke execute on function
-    milepost.enqueue_many, milepost.start_bulk, milepost.begin_batch, milepost.emit_many,
+    milepost.enqueue_many, milepost.start_bulk, milepost.begin_batch, milepost.signal, milepost.signal_by_key, milepost.emit_many,
     milepost.once, milepost.receive, milepost.next_parked, milepost.expect_from, milepost.put_consumer, milepost.inbox_ready,
     milepost.give_up_gaps, milepost.prune_audit, milepost.touch_token, milepost.switch_recording
     from public;
 -- Enqueueing jobs, starting bulk jobs and batches, and emitting and receiving events: all changes that an application may
 -- make. enqueue, start_batch and emit call these functions.
 grant execute on function
-    milepost.enqueue_many, milepost.start_bulk, milepost.begin_batch, milepost.emit_many,
+    milepost.enqueue_many, milepost.start_bulk, milepost.begin_batch, milepost.signal, milepost.signal_by_key, milepost.emit_many,
     milepost.once, milepost.receive, milepost.next_parked, milepost.expect_from, milepost.put_consumer, milepost.inbox_ready,
     milepost.give_up_gaps
     to milepost_server, milepost_worker, milepost_app;
@@ -142,7 +142,7 @@ grant select, insert, update, delete on
     milepost.turn, milepost.retention_setting, milepost.rollup, milepost.rollup_position,
     milepost.bulk_definition, milepost.bulk, milepost.bulk_setting, milepost.bulk_failure, milepost.bulk_file, milepost.bulk_target,
     milepost.dag_version, milepost.dag, milepost.dag_task, milepost.batch, milepost.batch_input, milepost.batch_task,
-    milepost.batch_spread, milepost.batch_history,
+    milepost.batch_spread, milepost.batch_history, milepost.batch_wait, milepost.batch_signal,
     milepost.aggregate, milepost.event, milepost.log_prune,
     milepost.inbox_consumer, milepost.processed_event, milepost.aggregate_checkpoint, milepost.inbox_parked, milepost.inbox_dead,
     milepost.inbox_tally
@@ -179,7 +179,7 @@ grant select on
     milepost.turn, milepost.retention_setting, milepost.rollup, milepost.rollup_position,
     milepost.bulk_definition, milepost.bulk, milepost.bulk_setting, milepost.bulk_failure, milepost.bulk_file, milepost.bulk_target,
     milepost.dag_version, milepost.dag, milepost.dag_task, milepost.batch, milepost.batch_input, milepost.batch_task,
-    milepost.batch_spread, milepost.batch_history,
+    milepost.batch_spread, milepost.batch_history, milepost.batch_wait, milepost.batch_signal,
     milepost.aggregate, milepost.event, milepost.log_prune,
     milepost.inbox_consumer, milepost.processed_event, milepost.aggregate_checkpoint, milepost.inbox_parked, milepost.inbox_dead,
     milepost.inbox_tally,

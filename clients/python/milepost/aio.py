@@ -53,6 +53,10 @@ class AsyncClient:
         """Starts a batch, like `Client.start_batch`."""
         return await self._call(Client.start_batch, dag, input, key=key, nominal_at=nominal_at, nominal_zone=nominal_zone)
 
+    async def signal(self, batch_id: str, name: str, payload: Any = None, *, id: str | None = None, reason: str | None = None) -> str:
+        """Sends a signal to a batch, like `Client.signal`."""
+        return await self._call(Client.signal, batch_id, name, payload, id=id, reason=reason)
+
     async def start_bulk(
         self, name: str, parameters: Any = None, *, key: str | None = None, start_at: str | datetime | None = None,
         priority: int | None = None,

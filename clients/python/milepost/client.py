@@ -200,6 +200,13 @@ class Client:
         given = {"dag": dag, "input": input, "key": key, "nominal_at": tick, "nominal_zone": nominal_zone}
         return self._create("/v1/batches", given)
 
+    def signal(self, batch_id: str, name: str, payload: Any = None, *, id: str | None = None, reason: str | None = None) -> str:
+        """Sends a signal to a batch; returns when it is durable: `accepted`, `duplicate` (the batch has a signal with this `id`), or `late` (the
+        task has ended). The task that waits for it succeeds, with `payload` as its output. Retries if necessary, like `create`."""
+        body = {"name": name, "payload": payload, "id": id or str(uuid.uuid4()), "reason": reason}
+        answer = self.ask("POST", f"/v1/batches/{quote(batch_id, safe='')}/signals", body, tries=4)
+        return str(part(answer, "result", str))
+
     def start_bulk(
         self, name: str, parameters: Any = None, *, key: str | None = None, start_at: str | datetime | None = None,
         priority: int | None = None,

@@ -123,6 +123,16 @@ def start_batch(
     )
 
 
+def signal(batch_id: Id, name: str, payload: Any = None, *, id: str | None = None, payload_checked: bool | None = None) -> Call[str]:
+    """Sends a signal to a batch in the transaction. The task that waits for it succeeds, with `payload` as its output. `id`: a second signal for the
+    batch with this id changes nothing. `payload_checked`: the caller has checked the payload against the schema of the wait. Returns
+    `accepted`, `duplicate`, or `late` if the task has ended."""
+    return _call(
+        "signal", lambda rows: str(rows[0][0]), batch=("uuid", batch_id), name=("text", name), payload=("jsonb", payload), id=("text", id),
+        payload_checked=("boolean", payload_checked),
+    )
+
+
 def start_bulk(
     name: str, parameters: Any = None, *, key: str | None = None, start_at: str | datetime | None = None, priority: int | None = None,
 ) -> Call[Created]:

@@ -40,6 +40,13 @@ class ClientTest(unittest.TestCase):
         self.assertEqual(self.client.job(job["id"])["payload"], "7 on 2026-11-22")
         self.assertNotEqual(self.client.start_batch(dag, {"n": 8}, nominal_at=day["nominal_at"]).id, first.id)
 
+    def test_a_signal_ends_a_wait(self):
+        dag = str(uuid.uuid4())
+        self.client.ask("POST", "/v1/dags", {"name": dag, "tasks": {"ask": {"wait": {"signal": "go"}}}})
+        batch = self.client.start_batch(dag).id
+        results = [self.client.signal(batch, "go", 7, id="1") for _ in range(2)]
+        self.assertEqual(results, ["accepted", "duplicate"])
+
     def test_times_with_a_zone_are_accepted_and_those_without_are_refused(self):
         start_at = datetime.now(timezone(timedelta(hours=2))).replace(microsecond=0) + timedelta(days=365)
         job = self.client.job(self.client.create(NewJob("k", start_at=start_at)).id)

@@ -249,6 +249,15 @@ class SqlCases:
         [job] = until("the task has its job", lambda: list(self.healthy.jobs(kind=self.name)))
         self.assertEqual(self.healthy.job(job["id"])["payload"], "7 on 2026-11-22")
 
+    def test_a_signal_ends_a_wait(self):
+        tasks = {"ask": {"wait": {"signal": "go"}}, "a": {"kind": self.name, "payload": "${ tasks.ask.output }", "after": ["ask"]}}
+        self.healthy.ask("POST", "/v1/dags", {"name": self.name, "tasks": tasks})
+        [batch] = self.in_one(lambda tx: tx.start_batch(self.name))
+        signal = lambda tx: tx.signal(batch.id, "go", {"by": "ann"}, id="1")
+        self.assertEqual(self.in_one(signal, signal), ["accepted", "duplicate"])
+        [job] = until("the task has its job", lambda: list(self.healthy.jobs(kind=self.name)))
+        self.assertEqual(self.healthy.job(job["id"])["payload"], {"by": "ann"})
+
     def test_a_run_of_a_bulk_job_is_started(self):
         define_bulk(self.healthy)
         start = lambda tx: tx.start_bulk("python_members", {"topic": 4}, key=self.name, start_at=datetime(2099, 1, 1, tzinfo=timezone.utc))

@@ -194,6 +194,16 @@ export class Client {
     return await this.#create("/v1/batches", withTimes(batch), headers);
   }
 
+  /**
+   * Sends a signal to a batch; resolves when it is durable, to `accepted`, `duplicate` (the batch has a signal with this `id`), or `late` (the task has
+   * ended). The task that waits for it succeeds, with `payload` as its output. Retries if necessary.
+   */
+  async signal(batch: string, name: string, more: { payload?: unknown; id?: string; reason?: string } = {}): Promise<string> {
+    const body = { name, id: randomUUID(), ...more };
+    const answer = await this.ask("POST", `/v1/batches/${encodeURIComponent(batch)}/signals`, body, { tries: 4 });
+    return valueOf(answer, "result", "string");
+  }
+
   /** Returns a job. */
   async job(id: string): Promise<JobView> {
     return await this.ask("GET", `/v1/jobs/${encodeURIComponent(id)}`, undefined, { tries: 4 });

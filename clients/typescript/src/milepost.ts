@@ -124,6 +124,20 @@ export class Milepost {
     return only(rows);
   }
 
+  /**
+   * Sends a signal to a batch: the task that waits for it succeeds, with `payload` as its output. A second signal for the batch with the same `id` changes
+   * nothing. Returns `accepted`, `duplicate`, or `late` if the task has ended.
+   */
+  async signal(batch: string, name: string, { payload, id, payload_checked }: { payload?: Json; id?: string; payload_checked?: boolean } = {}): Promise<string> {
+    return await this.#value("signal", {
+      batch: ["uuid", batch],
+      name: ["text", name],
+      payload: ["jsonb", payload],
+      id: ["text", id],
+      payload_checked: ["boolean", payload_checked],
+    });
+  }
+
   /** Starts a run of a bulk job. With a `key`, at most one run is started. */
   async startBulk(run: NewBulkRun): Promise<Created> {
     const rows = await this.#call<Created>("start_bulk", JOB_CREATED, {

@@ -97,6 +97,7 @@ create or replace function milepost.abort_batch(
 declare
     a milepost.batch := milepost.take_batch(abort_batch.batch, abort_batch.generation);
     jobs uuid[];
+    waits int[];
     child uuid;
     inside record;
 begin
@@ -116,6 +117,12 @@ begin
         changed := changed + inside.changed;
         stopping := stopping + inside.stopping;
     end loop;
+    waits := array(select t.task from milepost.batch_task t
+                   where t.batch_id = a.id and t.state = 'active' and t.job_id is null and t.child_id is null order by t.task);
+    changed := changed + cardinality(waits);
+    perform milepost.settle(
+        array_fill(a.id, array[cardinality(waits)]), waits, array_fill('aborted'::milepost.task_state, array[cardinality(waits)]),
+        array_fill(abort_batch.note, array[cardinality(waits)]), cause => 'abort', why => abort_batch.note);
     perform milepost.settle_jobs(jobs, 'abort', abort_batch.note);
     perform milepost.note_operation(a, 'abort', abort_batch.note);
 end
@@ -129,6 +136,7 @@ create or replace function milepost.resume_batch(
 declare
     a milepost.batch := milepost.take_batch(resume_batch.batch, resume_batch.generation);
     jobs uuid[];
+    waits int[];
     child uuid;
     job uuid;
 begin
@@ -151,6 +159,20 @@ begin
     loop
         changed := changed + milepost.resume_batch(child, resume_batch.note);
     end loop;
+    -- They wait until the same time as before. Signals may have arrived.
+    with again as (
+        update milepost.batch_wait w set check_at = now()
+        from milepost.batch_task t
+        where w.batch_id = a.id and t.batch_id = a.id and t.task = w.task and t.state = 'aborted' and t.job_id is null and t.child_id is null
+        returning w.task
+    )
+    select array_agg(g.task order by g.task) into waits from again g;
+    if waits is not null then
+        changed := changed + cardinality(waits);
+        perform milepost.settle(
+            array_fill(a.id, array[cardinality(waits)]), waits, array_fill('active'::milepost.task_state, array[cardinality(waits)]),
+            array_fill(resume_batch.note, array[cardinality(waits)]), cause => 'resume', why => resume_batch.note);
+    end if;
     perform milepost.settle_jobs(jobs, 'resume', resume_batch.note);
     perform milepost.note_operation(a, 'resume', resume_batch.note);
     perform milepost.wake_to_advance();
@@ -189,7 +211,7 @@ begin
                   where t.batch_id = a.id and t.task = any (cancel_tasks.tasks) and t.state in ('active', 'failed', 'aborted') and t.job_id is not null);
     idle := array(select t.task from milepost.batch_task t
                   where t.batch_id = a.id and t.task = any (cancel_tasks.tasks) and t.job_id is null and t.child_id is null
-                    and t.state in ('waiting', 'due', 'failed'));
+                    and t.state in ('waiting', 'due', 'active', 'failed', 'aborted'));
     select s.stopped + cardinality(idle), s.asked into changed, stopping from milepost.stop_jobs(jobs, 'cancel', cancel_tasks.note, grace_ms) s;
     -- In one call, so that none of them is skipped because of another one.
     perform milepost.settle(
@@ -268,7 +290,10 @@ begin
     perform from milepost.live l where l.id = t.job_id for update;
     if mark_task.state not in ('succeeded', 'skipped', 'failed')
        or t.child_id is not null and t.state in ('active', 'failed', 'aborted')
-       or not (case when t.job_id is null or t.state not in ('active', 'failed', 'aborted') then t.state in ('waiting', 'due') or t.state = 'failed' and mark_task.state = 'succeeded'
+       or not (case when t.job_id is null or t.state not in ('active', 'failed', 'aborted') then
+                        t.state in ('waiting', 'due') or t.state in ('failed', 'aborted') and mark_task.state = 'succeeded'
+                        -- It waits.
+                        or t.state = 'active' and t.job_id is null
                     else mark_task.state in ('succeeded', 'skipped') and milepost.allows(
                         t.job_id, case mark_task.state when 'succeeded' then 'mark' else 'skip' end::milepost.verb) end)
     then

@@ -102,6 +102,7 @@ begin
         array(select t.job_id from milepost.batch_task t
               where t.batch_id = a.id and t.task = any (tasks) and t.state in ('failed', 'aborted') and t.job_id is not null),
         'cancel', format('its task is rerun in generation %s', now_at), 0);
+    perform milepost.forget_waits(a, tasks);
     children := array(select t.child_id from milepost.batch_task t join milepost.batch c on c.id = t.child_id and c.ended_at is null
                       where t.batch_id = a.id and t.task = any (tasks) order by t.task);
     perform milepost.settle(

@@ -101,6 +101,9 @@ begin
            array_agg(g.child_id order by g.task) filter (where g.child_id is not null)
     into jobs, children from gone g;
 
+    delete from milepost.batch_wait w where w.batch_id = a.id and numbers[w.task + 1] = -1;
+    update milepost.batch_wait w set task = -1 - w.task where w.batch_id = a.id;
+    update milepost.batch_wait w set task = numbers[-w.task] where w.batch_id = a.id;
     -- First to negative numbers, since the new number of one task is the old number of another.
     update milepost.batch_task t set task = -1 - t.task where t.batch_id = a.id;
     update milepost.batch_task t set task = numbers[-t.task], state = case when t.state = 'due' then 'waiting' else t.state end

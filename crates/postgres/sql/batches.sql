@@ -274,10 +274,11 @@ create or replace function milepost.batch_output(of_batch uuid) returns jsonb la
         (select jsonb_agg(e.result order by t.task)
          from milepost.batch_task t left join milepost.ended e on e.id = t.job_id where t.batch_id = a.id)
     else
-        (select jsonb_object_agg(d.key, case when t.child_id is null then e.result else milepost.batch_output(t.child_id) end)
+        (select jsonb_object_agg(d.key, case when t.child_id is null then coalesce(e.result, w.output) else milepost.batch_output(t.child_id) end)
          from milepost.dag_task d
          join milepost.batch_task t on t.batch_id = a.id and t.task = d.task
          left join milepost.ended e on e.id = t.job_id
+         left join milepost.batch_wait w on t.job_id is null and w.batch_id = t.batch_id and w.task = t.task
          where d.version_id = a.version_id and d.successors = '{}')
     end
     from milepost.batch a where a.id = of_batch
@@ -285,8 +286,11 @@ $$;
 
 -- Returns the size of that output as text.
 create or replace function milepost.batch_output_bytes(of_batch uuid) returns bigint language sql stable as $$
-    select coalesce(sum(case when t.child_id is null then octet_length(e.result::text)::bigint else milepost.batch_output_bytes(t.child_id) end), 0)::bigint
-    from milepost.batch_task t left join milepost.ended e on e.id = t.job_id
+    select coalesce(sum(case when t.child_id is null then octet_length(coalesce(e.result, w.output)::text)::bigint
+                             else milepost.batch_output_bytes(t.child_id) end), 0)::bigint
+    from milepost.batch_task t
+    left join milepost.ended e on e.id = t.job_id
+    left join milepost.batch_wait w on t.job_id is null and w.batch_id = t.batch_id and w.task = t.task
     where t.batch_id = of_batch
 $$;
 

@@ -97,6 +97,8 @@ begin
     from (select max(pos) as last from milepost.batch_spread) s where last > 0;
     perform setval(pg_get_serial_sequence('milepost.batch_history', 'pos'), last)
     from (select max(pos) as last from milepost.batch_history) h where last > 0;
+    perform setval(pg_get_serial_sequence('milepost.batch_signal', 'pos'), last)
+    from (select max(pos) as last from milepost.batch_signal) s where last > 0;
     perform setval(pg_get_serial_sequence('milepost.event', 'pos'), last)
     -- Retention may have deleted the last events: new events must be above the positions of all subscriptions.
     from (select greatest((select max(pos) from milepost.event), (select max(floor) from milepost.slot_position)) as last) e

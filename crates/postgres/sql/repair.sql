@@ -42,7 +42,9 @@ create or replace function milepost.task_states_off(only_these uuid[] default nu
                              when f.complete then milepost.task_state_of(f.state) end
                     when l.id is not null and e.id is not null then null
                     when coalesce(l.state, e.state) is not null then milepost.task_state_of(coalesce(l.state, e.state))
-                    when j.id is null and t.state in ('active', 'aborted') then 'failed' end as fact,
+                    when j.id is null and t.state in ('active', 'aborted')
+                         and (t.job_id is not null or not exists (
+                             select from milepost.batch_wait w where w.batch_id = t.batch_id and w.task = t.task)) then 'failed' end as fact,
                coalesce(j.id, l.id, e.id, c.id) is null as lost,
                case when t.child_id is not null and c.id is null then 'its batch is missing'
                     when t.child_id is not null then 'its batch is ' || f.state::text

@@ -265,7 +265,7 @@ begin
     while cardinality(tasks) > 0 loop
         -- The rows of these tasks first, which only this transaction updates; those of successors, for which many may wait,
         -- as late as possible.
-        befores := coalesce(was, milepost.move_tasks(batches, tasks, states, whys));
+        befores := coalesce(was, milepost.move_tasks(batches, tasks, states, whys, cause));
         select * into round from milepost.count_ends(batches, tasks, befores, states, from_positions, room, page);
         room := room - round.edges;
         spread_left := spread_left + round.left_out;
@@ -304,9 +304,9 @@ end
 $$;
 
 -- Sets the states of tasks and returns the previous ones. Changes of a task without a job are recorded in the history of its
--- batch, since there is no other.
+-- batch, since there is no other. cause: an operator's action. An active task without a job and without a batch waits.
 create or replace function milepost.move_tasks(
-    batches uuid[], tasks int[], states milepost.task_state[], whys text[]
+    batches uuid[], tasks int[], states milepost.task_state[], whys text[], cause milepost.verb
 ) returns milepost.task_state[] language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set join_collapse_limit = 1 set jit = off as $$
 declare
@@ -324,8 +324,8 @@ begin
         insert into milepost.batch_history (batch_id, generation, task, job_id, verb, from_state, to_state, note)
         select t.batch_id, t.generation, t.task, case when t.state = 'waiting' then t.job_id end,
                case t.state when 'skipped' then 'skip' when 'canceled' then 'cancel' when 'failed' then 'fail' when 'aborted' then 'abort'
-                             when 'succeeded' then case when t.child_id is null then 'mark' else 'succeed' end
-                             when 'waiting' then 'rerun' else 'release' end::milepost.verb,
+                             when 'succeeded' then case when t.child_id is null and (t.was <> 'active' or cause = 'mark') then 'mark' else 'succeed' end
+                             when 'waiting' then 'rerun' else case t.was when 'aborted' then 'resume' else 'release' end end::milepost.verb,
                t.was, t.state, t.why
         from told t
         where t.state <> t.was and (t.job_id is null or t.state = 'waiting')

@@ -112,6 +112,8 @@ const fn repair_statements(check: Check) -> &'static [&'static str] {
             sql!("repair/drop_batch_inputs"),
             sql!("repair/drop_batch_spreads"),
             sql!("repair/drop_batch_history"),
+            sql!("repair/drop_batch_waits"),
+            sql!("repair/drop_batch_signals"),
         ],
         Check::AggregateBehind => &[sql!("repair/raise_heads")],
         Check::ParkedWithoutEvents => &[sql!("repair/drop_parked_aggregates")],

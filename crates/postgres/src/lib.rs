@@ -49,7 +49,7 @@ mod verbs;
 mod wake;
 mod worker;
 
-pub use batch::start_batch;
+pub use batch::{signal, start_batch};
 pub use complete::complete;
 pub use connect::{PATIENCE_OF_QUESTIONS, PostgresOptions, WakeMode, check_url};
 pub use enqueue::{enqueue, enqueue_many};

@@ -100,6 +100,12 @@ const MIGRATIONS: Migrations = Migrations(&[
         compatible_from: 2,
         sql: include_str!("../migrations/0015/token_scopes.sql"),
     },
+    Migration {
+        name: "waits",
+        summary: "creates tables of waits and signals of batches, and an index of the tasks of DAGs that wait, of which there are none",
+        compatible_from: 2,
+        sql: include_str!("../migrations/0016/waits.sql"),
+    },
 ]);
 
 /// The tables of the first release, one file for each subject.
@@ -134,6 +140,7 @@ const API: &str = concat!(
     include_str!("../sql/api.sql"),
     include_str!("../sql/bulk.sql"),
     include_str!("../sql/batches.sql"),
+    include_str!("../sql/waits.sql"),
     include_str!("../sql/batch_versions.sql"),
     include_str!("../sql/batch_operations.sql"),
     include_str!("../sql/batch_reruns.sql"),
@@ -399,6 +406,7 @@ mod tests {
                 "013a1db73088b51f",
                 "1ffe1d189d33dc6e",
                 "699b3a42dc456059",
+                "0d7bf8f836f83218",
             ],
             "add a migration instead of editing a released one"
         );

@@ -8,6 +8,7 @@
 //! pooler that tracks prepared statements (PgBouncer from 1.21, with `max_prepared_statements` above 0) needs none of this.
 
 use milepost_core::batch::start::{NewBatch, Started};
+use milepost_core::batch::wait::{NewSignal, SignalResult};
 use milepost_core::event::{Aggregate, Emitted, Event, NewEvent};
 use milepost_core::ident::{EventId, Run};
 use milepost_core::inbox::Received;
@@ -105,4 +106,12 @@ pub async fn start_batch(connection: &mut PgConnection, batch: &NewBatch) -> Sto
 /// Those of [`complete`](crate::complete()).
 pub async fn complete(connection: &mut PgConnection, run: Run, result: Option<&str>) -> StoreResult<()> {
     crate::complete::complete_in(Session::passing(connection), run, result).await
+}
+
+/// Sends a signal to a batch in the caller's transaction, as [`signal`](crate::signal()).
+///
+/// # Errors
+/// Those of [`signal`](crate::signal()).
+pub async fn signal(connection: &mut PgConnection, signal: &NewSignal) -> StoreResult<SignalResult> {
+    crate::batch::send_in(Session::passing(connection), signal).await
 }

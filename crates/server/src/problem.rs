@@ -201,14 +201,16 @@ fn of_batch(invalid: &InvalidBatch, words: String) -> Problem {
         InvalidBatch::NoSuchBatch(_) => Problem::new(Code::NoSuchBatch, words),
         InvalidBatch::NoSuchDag { .. } => Problem::new(Code::NoSuchDag, words),
         InvalidBatch::NoSuchVersion { .. } => Problem::new(Code::NoSuchVersion, words),
-        InvalidBatch::NoSuchTask { .. } => Problem::new(Code::NoSuchTask, words),
+        InvalidBatch::NoSuchTask { .. } | InvalidBatch::NoSuchSignal { .. } => {
+            Problem::new(Code::NoSuchTask, words)
+        }
         InvalidBatch::Dag(invalid) => of_dag(invalid),
-        InvalidBatch::Input { .. } => Problem::new(Code::InvalidInput, words),
+        InvalidBatch::Input { .. } | InvalidBatch::Signal { .. } => Problem::new(Code::InvalidInput, words),
         InvalidBatch::State { .. } | InvalidBatch::Task { .. } => {
             Problem::new(Code::IllegalTransition, words)
         }
         InvalidBatch::Overtaken(_) => Problem::new(Code::Overtaken, words),
-        InvalidBatch::NothingToRerun(_) | InvalidBatch::OverAList(_) => {
+        InvalidBatch::NothingToRerun(_) | InvalidBatch::OverAList(_) | InvalidBatch::TooManySignals(_) => {
             Problem::new(Code::BatchRefused, words)
         }
         _ => Problem::new(Code::InvalidBatch, words),

@@ -61,7 +61,7 @@ mod wal;
 mod worker;
 mod writer;
 
-pub use batch::start_batch;
+pub use batch::{signal, start_batch};
 pub use enqueue::{CALL_BYTES_MAX, CALL_JOBS_MAX, enqueue, enqueue_many};
 pub use event::{emit, emit_many};
 pub use finish::complete;

@@ -65,6 +65,12 @@ const MIGRATIONS: Migrations = Migrations(&[
         compatible_from: 1,
         sql: include_str!("../migrations/0010/token_scopes.sql"),
     },
+    Migration {
+        name: "waits",
+        summary: "creates tables of waits and signals of batches, and an index of the tasks of DAGs that wait, of which there are none",
+        compatible_from: 1,
+        sql: include_str!("../migrations/0011/waits.sql"),
+    },
 ]);
 
 /// The tables of the first release, one file for each subject.
@@ -178,6 +184,7 @@ mod tests {
                 "b4365887ad8e2289",
                 "dcd30e24716de239",
                 "5e4b59063d7f4990",
+                "a1396442966a97da",
             ],
             "add a migration instead of editing a released one"
         );

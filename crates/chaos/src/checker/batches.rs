@@ -7,7 +7,7 @@ use super::states::by_job;
 use super::verdict::Findings;
 use crate::record::{Effect, Outcome, Record, Row, What};
 
-/// Every task starts after all of its predecessors have ended; no counter of predecessors is negative or left open; a batch has ended exactly
+/// Every task starts after all of its predecessors have ended; a signal that was acknowledged ends its wait; no counter of predecessors is negative or left open; a batch has ended exactly
 /// when all of its tasks have.
 pub(super) fn order(record: &Record, findings: &mut Findings) {
     let tasks: HashMap<(&str, &str), _> =
@@ -47,6 +47,7 @@ pub(super) fn order(record: &Record, findings: &mut Findings) {
             .check(is_over == (open == 0), || format!("batch {id} is {state}, {open} of its tasks are open"));
     }
     released_once(record, findings);
+    signals(record, findings);
 }
 
 /// Every job is released at most once between two changes that make it wait again.
@@ -96,6 +97,20 @@ fn ends(record: &Record) -> HashMap<&str, i64> {
 
 fn is_ended(state: &str) -> bool {
     matches!(state, "succeeded" | "canceled" | "skipped")
+}
+
+/// A task for which a signal was acknowledged does not wait for it any more when everything has ended.
+fn signals(record: &Record, findings: &mut Findings) {
+    let losses = Losses::of(record);
+    let states: HashMap<(&str, &str), &str> =
+        record.tasks().map(|task| ((&*task.batch, &*task.task), &*task.state)).collect();
+    for operation in record.operations.iter().filter(|operation| operation.outcome == Outcome::Ok) {
+        let What::Signal { batch, task } = &operation.what else { continue };
+        let still_waits = states.get(&(&**batch, &**task)) == Some(&"active");
+        findings.check(!still_waits || losses.can_undo(operation), || {
+            format!("task {task} of batch {batch} waits for a signal that was acknowledged")
+        });
+    }
 }
 
 /// A batch has the version with which it began, and a key has one batch.

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use milepost_core::batch::operation::{BatchOperation, BatchVerb};
 use milepost_core::batch::start::{NewBatch, Started};
+use milepost_core::batch::wait::NewSignal;
 use serde_json::json;
 
 use super::client::Caller;
-use super::setup::DAG;
+use super::setup::{DAG, WAIT};
 use crate::record::What;
 
 /// The number of different keys.
@@ -33,7 +34,16 @@ impl Caller {
             version: version as u64 + 1,
         };
         let started = self.until_known(what, || self.store.start_batch(&batch)).await;
-        self.batches.extend(started.map(|started| started.batch));
+        self.batches.extend(started.as_ref().map(|started| started.batch));
+        self.unsignaled.extend(started.map(|started| started.batch));
+    }
+
+    /// Sends the signal that the first of its batches waits for. Its id is the same for all callers.
+    pub(super) async fn signal_batch(&mut self) {
+        let Some(batch) = self.unsignaled.pop_front() else { return };
+        let signal = NewSignal::new(batch, WAIT).id(WAIT);
+        let what = |_: Option<&_>| What::Signal { batch: batch.to_string(), task: WAIT.to_owned() };
+        self.until_known(what, || self.store.signal_batch(&signal)).await;
     }
 
     /// Aborts or resumes one of its batches.

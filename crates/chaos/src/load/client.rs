@@ -1,5 +1,6 @@
 //! A client process: enqueues jobs, emits events, starts batches and bulk jobs, each call until its outcome is known, and operates on them.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -61,6 +62,7 @@ pub async fn call(
             calls: 0,
             mine: Vec::new(),
             batches: Vec::new(),
+            unsignaled: VecDeque::new(),
             runs: Vec::new(),
             versions: versions(pace.attempt_max),
         };
@@ -81,6 +83,8 @@ pub(super) struct Caller {
     mine: Vec<JobId>,
     /// Batches that it has started.
     pub(super) batches: Vec<BatchId>,
+    /// Those of them to which it has not sent their signal.
+    pub(super) unsignaled: VecDeque<BatchId>,
     /// Runs of the bulk job that it has started.
     pub(super) runs: Vec<JobId>,
     /// The versions of the DAG.
@@ -96,7 +100,8 @@ impl Caller {
                 146..182 => self.operate().await,
                 182..186 => self.start_batch().await,
                 186..188 => self.operate_batch().await,
-                188..195 => self.start_bulk().await,
+                188..191 => self.signal_batch().await,
+                191..195 => self.start_bulk().await,
                 _ => self.interrupt_bulk().await,
             }
             tokio::time::sleep(Duration::from_millis(self.random.u64(..self.pace.call_pause_ms_max))).await;

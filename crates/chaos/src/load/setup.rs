@@ -7,6 +7,7 @@ use anyhow::Result;
 use milepost::bulk::{Bulk, Definition as BulkDefinition};
 use milepost_core::dag::checked::Dag;
 use milepost_core::dag::definition::{Definition, Task};
+use milepost_core::dag::wait::Wait;
 use milepost_core::event::{Begin, Changes};
 use milepost_core::job::NewJob;
 use milepost_core::limit::{Limit, Rate};
@@ -55,6 +56,9 @@ const MISSED_MAX: u32 = 1_000;
 /// The most targets of a chunk.
 const CHUNK_ROWS: u32 = 10;
 
+/// The task of each batch that waits for a signal, and the signal.
+pub const WAIT: &str = "go";
+
 /// Returns the versions of the DAG, in the order of their numbers. `attempt_max`: the time limit of an attempt, as of all other jobs.
 ///
 /// # Panics
@@ -69,7 +73,8 @@ pub fn versions(attempt_max: Duration) -> [Dag; 2] {
         .task("flaky", job(FLAKY).after(["begin"]))
         .task("items", items.payload(json!({"item": "${ item }"})).after(["begin"]))
         .task("some", job(PLAIN).when("size(input.list) > 2").after(["begin"]))
-        .task("end", job(PLAIN).after(["flaky", "items"]));
+        .task(WAIT, Task::wait(Wait::signal(WAIT)))
+        .task("end", job(PLAIN).after(["flaky", "items", WAIT]));
     let second = first.clone().task("after", job(EFFECT).after(["end"]));
     [first, second].map(|definition| Dag::check(definition).expect("a valid DAG"))
 }

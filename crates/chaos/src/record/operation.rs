@@ -133,6 +133,13 @@ pub enum What {
         /// The version of its DAG.
         version: u64,
     },
+    /// Send the signal that a task of a batch waits for.
+    Signal {
+        /// The batch.
+        batch: String,
+        /// The task.
+        task: String,
+    },
     /// Emit an event.
     Emit {
         /// The id that the caller chose.

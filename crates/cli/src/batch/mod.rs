@@ -9,6 +9,7 @@ mod operate;
 mod plan;
 mod rerun;
 mod show;
+mod signal;
 mod start;
 mod tasks;
 mod versions;
@@ -23,7 +24,7 @@ use milepost_cli_support::operator::help;
 use milepost_cli_support::output::Outcome;
 use milepost_cli_support::store::{self, Schema};
 use milepost_core::actions::Action as _;
-use milepost_core::actions::batch::BatchAction;
+use milepost_core::actions::batch::{BatchAction, WaitAction};
 use milepost_core::port::Store;
 
 use crate::selection::Selection;
@@ -44,6 +45,13 @@ pub(crate) enum BatchCommand {
     Graph(graph::GraphArgs),
     /// Follow a batch until it ends; exit status 1 if it is not done
     Watch(watch::WatchArgs),
+    #[command(flatten)]
+    Change(ChangeCommand),
+}
+
+// The commands that change a batch. No doc comment: it would be the help text of `milepost batch`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ChangeCommand {
     #[command(about = BatchAction::Rerun.description().summary)]
     Rerun(rerun::RerunArgs),
     #[command(about = BatchAction::Abort.description().summary, after_help = help(BatchAction::Abort, operate::ABORT_EXAMPLES))]
@@ -54,6 +62,8 @@ pub(crate) enum BatchCommand {
     Cancel(operate::CancelArgs),
     #[command(about = BatchAction::Mark.description().summary, after_help = help(BatchAction::Mark, operate::MARK_EXAMPLES))]
     Mark(operate::MarkArgs),
+    #[command(about = WaitAction::Signal.description().summary, after_help = help(WaitAction::Signal, signal::EXAMPLES))]
+    Signal(signal::SignalArgs),
 }
 
 impl BatchCommand {
@@ -64,21 +74,32 @@ impl BatchCommand {
 }
 
 pub(crate) async fn run(command: BatchCommand, selection: &Selection) -> Result<Outcome> {
-    let store = || open(selection, Schema::MustFit);
     match command {
         BatchCommand::Define(args) => define::run(args, selection).await,
-        BatchCommand::List(args) => list::run(args, store().await?.as_ref()).await,
-        BatchCommand::Versions(args) => versions::run(&args, store().await?.as_ref()).await,
-        BatchCommand::Start(args) => start::run(args, store().await?.as_ref()).await,
-        BatchCommand::Show(args) => show::run(&args, store().await?.as_ref()).await,
         BatchCommand::Graph(args) => graph::run(&args, selection).await,
-        BatchCommand::Watch(args) => watch::run(&args, store().await?.as_ref()).await,
-        BatchCommand::Rerun(args) => rerun::run(args, store().await?.as_ref()).await,
-        BatchCommand::Abort(args) => operate::abort(args, store().await?.as_ref()).await,
-        BatchCommand::Resume(args) => operate::resume(args, store().await?.as_ref()).await,
-        BatchCommand::Cancel(args) => operate::cancel(args, store().await?.as_ref()).await,
-        BatchCommand::Mark(args) => operate::mark(args, store().await?.as_ref()).await,
+        BatchCommand::List(args) => list::run(args, stored(selection).await?.as_ref()).await,
+        BatchCommand::Versions(args) => versions::run(&args, stored(selection).await?.as_ref()).await,
+        BatchCommand::Start(args) => start::run(args, stored(selection).await?.as_ref()).await,
+        BatchCommand::Show(args) => show::run(&args, stored(selection).await?.as_ref()).await,
+        BatchCommand::Watch(args) => watch::run(&args, stored(selection).await?.as_ref()).await,
+        BatchCommand::Change(command) => change(command, stored(selection).await?.as_ref()).await,
     }
+}
+
+async fn change(command: ChangeCommand, store: &dyn Store) -> Result<Outcome> {
+    match command {
+        ChangeCommand::Rerun(args) => rerun::run(args, store).await,
+        ChangeCommand::Abort(args) => operate::abort(args, store).await,
+        ChangeCommand::Resume(args) => operate::resume(args, store).await,
+        ChangeCommand::Cancel(args) => operate::cancel(args, store).await,
+        ChangeCommand::Mark(args) => operate::mark(args, store).await,
+        ChangeCommand::Signal(args) => signal::run(args, store).await,
+    }
+}
+
+/// Opens the store of batches, whose tables must exist.
+async fn stored(selection: &Selection) -> Result<Arc<dyn Store>> {
+    open(selection, Schema::MustFit).await
 }
 
 /// Opens the store of batches; depending on `schema`, its tables must exist or are created.

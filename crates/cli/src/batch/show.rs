@@ -106,6 +106,7 @@ pub(super) async fn run(args: &ShowArgs, store: &dyn BatchStore) -> Result<Outco
         return Ok(Outcome::Done);
     }
     print_facts(&detail.row, now)?;
+    print_waits(&tasks.shown, now)?;
     print_remedies(&detail.row, &tasks.shown)?;
     tasks::print(&tasks, now)?;
     print_path(path.as_ref())?;
@@ -140,6 +141,29 @@ fn print_facts(row: &BatchView, now: Timestamp) -> Result<()> {
         if let Some(fact) = fact {
             output::line(format_args!("{name:<9} {}", printable(&fact)))?;
         }
+    }
+    Ok(())
+}
+
+/// Prints what the shown tasks wait for, since when and until when.
+fn print_waits(tasks: &[TaskView], now: Timestamp) -> Result<()> {
+    let waits: Vec<_> = tasks.iter().filter_map(|task| Some((task, task.wait.as_ref()?))).collect();
+    if waits.is_empty() {
+        return Ok(());
+    }
+    output::line("\nwaits for")?;
+    for (task, wait) in waits {
+        let what = match &wait.signal {
+            Some(signal) => format!("the signal {signal}"),
+            None => "a time".to_owned(),
+        };
+        let until = match wait.until {
+            Some(until) => format!(", until {}", exact(until, now)),
+            None => String::new(),
+        };
+        let (key, since) = (&task.key, exact(wait.since, now));
+        let text = format!("{key}: {what}, since {since}{until}");
+        output::line(format_args!("  {}", printable(&text)))?;
     }
     Ok(())
 }

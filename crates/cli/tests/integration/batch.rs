@@ -19,6 +19,7 @@ on_each_store! {
     a_task_can_be_marked_and_a_subtree_canceled,
     a_batch_is_aborted_and_resumed,
     a_batch_is_started_for_a_day,
+    a_batch_waits_for_a_signal,
 }
 
 /// The time limit of every wait.
@@ -340,4 +341,32 @@ fn a_batch_is_started_for_a_day(place: Place) {
     }
     refused(start(&["--nominal-at", "2026-11-31"]), "a time looks like");
     refused(start(&["--nominal-at", "2026-11-22", "--zone", "Europe/Berlim"]), "Europe/Berlin");
+}
+
+fn a_batch_waits_for_a_signal(place: Place) {
+    chain(&place);
+    let dag = "name = \"approval\"\n[tasks.ask]\nwait = { signal = \"approved\", timeout = \"3d\", choices = [\"yes\", \"no\"] }\n\
+               [tasks.send]\nkind = \"second\"\npayload = \"${ tasks.ask.output.choice }\"\nafter = [\"ask\"]\n";
+    place.write("approval.toml", dag);
+    place.run(&["batch", "define", "approval.toml"]).ok();
+    let id = place.run(&["batch", "start", "approval", "--key", "k", "--json"]).json()["batch"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let signal = |more: &[&str]| {
+        place.run(&[&["batch", "signal", "approval", "approved", "--key", "k"], more].concat())
+    };
+    refused(signal(&["--payload", "{"]), "--payload is not JSON");
+    refused(signal(&[]), "must be one of: yes, no");
+    refused(place.run(&["batch", "signal", &id, "aproved"]), "its signals are: approved");
+    let _work = Work::start(&place);
+    until(&place, &id, |shown| shown["tasks"][0]["wait"]["signal"] == "approved");
+    let table = place.run(&["batch", "show", &id]).ok().out;
+    assert!(table.contains("ask: the signal approved, since "), "{table}");
+    let yes = ["--payload", "{\"choice\": \"yes\"}", "--id", "1", "--note", "checked"];
+    let told = signal(&yes).ok().out;
+    assert!(told.contains("accepted"), "{told}");
+    assert_eq!(signal(&[&yes[..], &["--json"]].concat()).json()["result"], "duplicate");
+    until(&place, &id, |shown| shown["state"] == "done");
+    assert!(signal(&["--payload", "{\"choice\": \"no\"}"]).ok().out.contains("late"));
 }

@@ -11,13 +11,16 @@ use milepost_core::alert::{ActiveAlert, AlertKey, AlertRule, IncidentTimes, Seve
 use milepost_core::audit::AuditFilter;
 use milepost_core::batch::operation::{BatchOperation, BatchVerb};
 use milepost_core::batch::start::NewBatch;
+use milepost_core::batch::wait::NewSignal;
 use milepost_core::bulk;
 use milepost_core::bulk::key::Key;
 use milepost_core::bulk::progress::Step;
 use milepost_core::bulk::run::{Parts, Survey, TargetFailure};
 use milepost_core::bulk::settings::{Settings, SettingsChange};
 use milepost_core::dag::checked::Dag;
+use milepost_core::dag::definition::{Definition, Task};
 use milepost_core::dag::state::TaskState;
+use milepost_core::dag::wait::Wait;
 use milepost_core::doctor::Check;
 use milepost_core::event::relay_listing::{DeadVerb, ParkedVerb, Replay};
 use milepost_core::event::{Begin, Failure, Outcome, PageSize, Undelivered};
@@ -321,6 +324,18 @@ impl Walk {
             assert_eq!(detail["after"]["stopping"], 1, "a running task is asked to stop");
         }
         self.scene.finish(&running, End::Cancel).await;
+        let wait = Definition::new("approval").task("ask", Task::wait(Wait::signal("approved")));
+        self.store.define_dag(&Dag::check(wait).unwrap()).await.unwrap();
+        self.told("dag.define", "approval", CAME).await;
+        let batch = NewBatch::new("approval", &()).unwrap();
+        self.store.start_batch(&batch).await.unwrap();
+        self.told("batch.start", batch.id, CAME).await;
+        let signal = NewSignal::new(batch.id, "approved").id("ticket-7");
+        self.store.signal_batch(&signal).await.unwrap();
+        let detail = self.told("batch.signal", batch.id, CHANGED).await;
+        if self.acts {
+            assert_eq!(detail["after"]["id"], "ticket-7");
+        }
     }
 
     async fn operate_batch(&mut self, what: &'static str, batch: BatchId, verb: BatchVerb) -> Value {

@@ -17,6 +17,7 @@ mod suite;
 pub mod ticks;
 pub mod versions;
 pub mod versions_inside;
+pub mod waits;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

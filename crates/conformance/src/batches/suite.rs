@@ -147,6 +147,23 @@ macro_rules! batch_conformance {
                 an_inner_batch_says_whose_it_is
                 batches_of_other_dags_make_no_events
             }
+            waits {
+                a_signal_ends_a_wait_and_its_payload_is_the_output
+                a_signal_before_the_wait_is_kept
+                a_signal_with_the_same_id_counts_once
+                a_timeout_does_what_the_definition_says
+                a_wait_for_a_time_ends_by_itself
+                a_stored_signal_precedes_the_timeout
+                a_signal_and_a_timeout_at_the_same_time_have_one_winner
+                a_wait_can_be_canceled_and_marked
+                a_wait_that_is_aborted_continues_with_its_deadline
+                a_rerun_waits_for_a_new_signal
+                a_wait_in_an_inner_batch_gives_its_output
+                a_wait_moves_with_its_task_to_another_version
+                a_view_says_what_is_awaited
+                what_cannot_be_signaled_says_why
+                a_batch_keeps_a_limited_number_of_signals
+            }
             model {
                 random_batches_go_as_the_model
             }

@@ -51,3 +51,14 @@ actions! {
         }
     }
 }
+
+actions! {
+    /// An action on a wait of a batch.
+    WaitAction {
+        Signal = "signal" {
+            title: "Send signal",
+            summary: "Send a signal to a batch, for the task that waits for it",
+            effect: "The task that waits for the signal succeeds. The payload of the signal is its output, which later tasks can read.",
+        }
+    }
+}

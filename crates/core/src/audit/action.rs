@@ -22,7 +22,7 @@ const CREATE_JOBS: &str = "job.create";
 const REVEAL: &str = "job.reveal";
 
 /// The names of the actions on objects other than jobs.
-const OTHERS: [&str; 45] = [
+const OTHERS: [&str; 46] = [
     "queue.pause",
     "queue.resume",
     "limit.put",
@@ -49,6 +49,7 @@ const OTHERS: [&str; 45] = [
     "batch.cancel",
     "batch.mark",
     "batch.rerun",
+    "batch.signal",
     "event.emit",
     "subscription.pause",
     "subscription.resume",
@@ -237,6 +238,12 @@ impl AuditedAction {
     #[must_use]
     pub const fn start_batch(batch: BatchId) -> Self {
         Self::of("batch.start", Subject::NewBatch(batch))
+    }
+
+    /// Sends a signal to a batch.
+    #[must_use]
+    pub const fn signal_batch(batch: BatchId) -> Self {
+        Self::of("batch.signal", Subject::Batch(batch))
     }
 
     /// Applies an operator's operation to a batch.

@@ -13,7 +13,7 @@ use serde_json::Value;
 use thiserror::Error;
 
 pub use action::{AuditedAction, WHATS};
-pub use note::{LISTED_MAX, Note, made_batch, made_events, made_jobs, made_run};
+pub use note::{LISTED_MAX, Note, made_batch, made_events, made_jobs, made_run, made_signal};
 pub use subject::Subject;
 
 use crate::actions::{self, REASON_CHARS_MAX};

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::{AuditedAction, Subject};
 use crate::batch::start::Started;
+use crate::batch::wait::{NewSignal, SignalResult};
 use crate::event::{Emitted, NewEvent};
 use crate::ident::JobId;
 use crate::job::{Enqueued, NewJob};
@@ -103,6 +104,12 @@ pub fn made_run(made: Enqueued) -> Option<Value> {
 #[must_use]
 pub fn made_batch(dag: &str, started: Started) -> Option<Value> {
     (!started.duplicate).then(|| json!({ "dag": dag, "batch": started.batch }))
+}
+
+/// Returns details of the signal that a call sent; `None` when it was not stored.
+#[must_use]
+pub fn made_signal(signal: &NewSignal, result: SignalResult) -> Option<Value> {
+    (result == SignalResult::Accepted).then(|| json!({ "signal": signal.name, "id": signal.id }))
 }
 
 /// Returns details of the events that a call wrote; `None` when all of them existed before.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::nominal::NominalTime;
@@ -16,9 +17,10 @@ use crate::dag::json::weight_of_json;
 use crate::dag::rule::Outcome;
 use crate::dag::stack;
 use crate::dag::template::{Template, count_expressions};
+use crate::dag::wait::Awaited;
 use crate::finish::{Failure, UNREADABLE};
 use crate::ident::BatchId;
-use crate::job::PAYLOAD_BYTES_MAX;
+use crate::job::{PAYLOAD_BYTES_MAX, StartAt, check_start};
 use crate::json::{Exact, check_payload};
 
 /// The error code of a task with an expression that cannot be evaluated.
@@ -33,6 +35,9 @@ pub const CANNOT_START: &str = "cannot_start";
 /// The maximum total size, in bytes, of a task's expressions that are evaluated within a transaction. The limit bounds the
 /// time to compile them.
 const LITTLE_BYTES: usize = 1_000;
+
+/// The maximum size of a rendered time.
+const TIME_BYTES_MAX: usize = 1_000;
 
 /// How long a store evaluates expensive tasks before it writes the results. The last evaluation may exceed this.
 pub const WORKS_OUT_FOR: Duration = Duration::from_millis(500);
@@ -109,6 +114,8 @@ pub enum Becomes {
     Bulk(Exact),
     /// A batch of its DAG with this input.
     Batch(Exact),
+    /// It waits.
+    Wait(Awaited),
     /// It failed, for example because an expression cannot be evaluated.
     Failed(Failure),
 }
@@ -145,12 +152,13 @@ impl DueTask {
         let item = self.item.as_ref().map(|(item, _)| item);
         let input = self.mentions("input").then_some(&*self.input);
         let read = input.into_iter().chain(item).chain(self.readable().iter().map(|read| &*read.output));
-        let parts = read.map(Exact::marked).chain([&self.spec.payload]).fold(0, |sum, value| {
+        let templated = self.spec.templated();
+        let parts = read.map(Exact::marked).chain([&*templated]).fold(0, |sum, value| {
             if sum > LITTLE_STEPS_MAX { sum } else { sum + weight_of_json(value, LITTLE_STEPS_MAX - sum) }
         });
         self.schema.is_none()
             && parts < LITTLE_STEPS_MAX
-            && texts + count_expressions(&self.spec.payload).1 <= LITTLE_BYTES
+            && texts + count_expressions(&templated).1 <= LITTLE_BYTES
     }
 
     /// Returns whether an expression may read this variable. A variable that no expression reads is not evaluated, however large it is.
@@ -163,7 +171,7 @@ impl DueTask {
                 _ => false,
             }
         }
-        self.conditions().any(|text| text.contains(variable)) || within(&self.spec.payload, variable)
+        self.conditions().any(|text| text.contains(variable)) || within(&self.spec.templated(), variable)
     }
 
     /// Returns the condition and the expression of the list. They are evaluated for the task, and not again for its items.
@@ -190,6 +198,10 @@ impl DueTask {
                 return check_items(&items).map(|()| Becomes::Items(items)).map_err(failed);
             }
         }
+        if let Some(wait) = &self.spec.wait {
+            let until = wait.until.as_deref().map(|until| time(until, scope)).transpose();
+            return Ok(Becomes::Wait(Awaited::of(wait, until.map_err(failed)?)));
+        }
         let payload = self.payload(scope).map_err(failed)?;
         Ok(match self.spec.work() {
             Some(Work::Bulk { .. }) => Becomes::Bulk(payload),
@@ -214,6 +226,17 @@ impl DueTask {
         check_fit(schema, &input.rounded())
             .map_err(|invalid| Failure { code: CANNOT_START.to_owned(), message: invalid.to_string() })
     }
+}
+
+/// Renders the time until which a task waits.
+fn time(until: &str, scope: &Scope<'_>) -> Result<Timestamp, String> {
+    let failed = |why: &dyn std::fmt::Display| format!("until = {until:?}: {why}");
+    let template = Template::compile(&Value::from(until)).map_err(|e| failed(&e))?;
+    let time = template.render(scope, TIME_BYTES_MAX).map_err(|e| failed(&e))?.rounded();
+    let text = time.as_str().ok_or_else(|| failed(&"it is not a text with a time (RFC 3339)"))?;
+    let time: Timestamp = text.parse().map_err(|e| failed(&format!("{text:?} is not a time: {e}")))?;
+    check_start(StartAt::At(time)).map_err(|e| failed(&e))?;
+    Ok(time)
 }
 
 /// Evaluates expensive tasks: always the first one, and then more until `is_over` returns true.

@@ -2,6 +2,7 @@
 
 use thiserror::Error;
 
+use super::wait::SIGNALS_MAX;
 use crate::dag::fault::InvalidDag;
 use crate::dag::state::{BatchState, TaskState};
 use crate::ident::BatchId;
@@ -59,6 +60,25 @@ pub enum InvalidBatch {
         /// The requested key.
         task: String,
     },
+    /// No task of the batch waits for a signal with this name.
+    #[error("no task of batch {batch} waits for a signal {name:?}{}", signals(.known))]
+    NoSuchSignal {
+        /// The batch.
+        batch: BatchId,
+        /// The name of the signal.
+        name: String,
+        /// The names of its signals, or some of them.
+        known: Vec<String>,
+    },
+    /// The signal is invalid.
+    #[error("the signal cannot be used: {why}")]
+    Signal {
+        /// The reason.
+        why: String,
+    },
+    /// The batch keeps as many signals as it can.
+    #[error("batch {0} already has {SIGNALS_MAX} signals, the maximum")]
+    TooManySignals(BatchId),
     /// The task's state does not allow the operation.
     #[error("task {task:?} of batch {batch} is {state}: it cannot be {what}")]
     Task {
@@ -110,4 +130,11 @@ pub enum InvalidBatch {
         /// The limit.
         depth_max: u32,
     },
+}
+
+fn signals(known: &[String]) -> String {
+    match known {
+        [] => "; its DAG has no task with a signal".to_owned(),
+        known => format!("; its signals are: {}", known.join(", ")),
+    }
 }

@@ -5,6 +5,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::nominal::NominalTime;
+use super::wait::WaitView;
 use crate::dag::state::{BatchState, Counts, TaskState};
 use crate::dag::version::Version;
 use crate::ident::{BatchId, JobId};
@@ -176,6 +177,9 @@ pub struct TaskView {
     pub progress: Option<(i64, Option<i64>)>,
     /// The error, if it failed.
     pub error: Option<String>,
+    /// What it waits for, while it is active or aborted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wait: Option<WaitView>,
 }
 
 /// A state change of a batch, or of a task that had no job at that time. Changes of jobs are in their histories.

@@ -11,6 +11,7 @@ pub mod operation;
 pub mod rerun;
 pub mod start;
 pub mod subject;
+pub mod wait;
 
 /// The maximum size of a task's result as JSON text, in bytes. It is limited because the task's successors read it.
 pub const RESULT_BYTES_MAX: usize = 256 * 1024;

@@ -1,5 +1,6 @@
 //! Definitions of DAGs as written by users: tasks and their dependencies.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use super::rule::Rule;
+use super::wait::Wait;
 use crate::job::{MAX_ATTEMPTS_DEFAULT, Priority, QUEUE_DEFAULT};
 use crate::json::{Table, plain_option, plain_value};
 
@@ -64,6 +66,9 @@ pub struct Task {
     /// An expression that returns a list; a job of the kind is created for each item.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub each: Option<String>,
+    /// The signal or the time that it waits for, instead of work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait: Option<Box<Wait>>,
     /// The payload of its job; strings in it can be [expressions](super::template).
     #[serde(default, deserialize_with = "plain_value", skip_serializing_if = "Value::is_null")]
     pub payload: Value,
@@ -120,6 +125,8 @@ pub enum Work<'a> {
         /// The name of its DAG.
         dag: &'a str,
     },
+    /// None: it waits for a signal or a time.
+    Wait(&'a Wait),
 }
 
 impl Task {
@@ -147,12 +154,19 @@ impl Task {
         Self { dag: Some(dag.into()), ..Self::nothing() }
     }
 
+    /// Creates a task that waits for a signal or a time.
+    #[must_use]
+    pub fn wait(wait: Wait) -> Self {
+        Self { wait: Some(Box::new(wait)), ..Self::nothing() }
+    }
+
     fn nothing() -> Self {
         Self {
             kind: None,
             bulk: None,
             dag: None,
             each: None,
+            wait: None,
             payload: Value::Null,
             queue: queue_default(),
             priority: Priority::default(),
@@ -199,9 +213,22 @@ impl Task {
         if self.payload.is_null() { Value::Object(serde_json::Map::new()) } else { self.payload.clone() }
     }
 
+    /// Returns the part of the definition that is a template: the time until which it waits, or its payload.
+    #[must_use]
+    pub fn templated(&self) -> Cow<'_, Value> {
+        match self.wait.as_ref().and_then(|wait| wait.until.as_ref()) {
+            Some(until) => Cow::Owned(Value::String(until.clone())),
+            None => Cow::Borrowed(&self.payload),
+        }
+    }
+
     /// Returns the work of the task; `None` unless exactly one kind of work is specified.
     #[must_use]
     pub fn work(&self) -> Option<Work<'_>> {
+        if let Some(wait) = &self.wait {
+            let is_only = [&self.kind, &self.bulk, &self.dag, &self.each].iter().all(|work| work.is_none());
+            return is_only.then_some(Work::Wait(wait));
+        }
         match (&self.kind, &self.bulk, &self.dag, &self.each) {
             (Some(kind), None, None, None) => Some(Work::Job { kind }),
             (Some(kind), None, None, Some(list)) => Some(Work::Each { kind, list }),
@@ -274,17 +301,17 @@ mod by_key {
 }
 
 /// Serialization of durations in human-readable form.
-mod span {
+pub(super) mod span {
     use super::*;
 
-    pub(super) fn serialize<S: Serializer>(span: &Option<Duration>, to: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(span: &Option<Duration>, to: S) -> Result<S::Ok, S::Error> {
         match span {
             Some(span) => to.collect_str(&humantime::format_duration(*span)),
             None => to.serialize_none(),
         }
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
         let Some(text) = Option::<String>::deserialize(from)? else { return Ok(None) };
         humantime::parse_duration(&text).map(Some).map_err(serde::de::Error::custom)
     }

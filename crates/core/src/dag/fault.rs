@@ -8,6 +8,7 @@ use super::expression::InvalidExpression;
 use super::rule::Rule;
 use super::schema::InvalidSchema;
 use super::template::InvalidTemplate;
+use super::wait::InvalidWait;
 use crate::job::error::InvalidJob;
 
 /// The maximum number of faults that are reported together.
@@ -88,11 +89,20 @@ pub enum Fault {
     },
     /// A task that specifies no work or several kinds of work, or `each` without a kind.
     #[error(
-        "task {task:?} must specify exactly one kind of work: a kind (and each, for a list), a bulk or a dag"
+        "task {task:?} must specify exactly one kind of work: a kind (and each, for a list), a bulk, a dag or a wait"
     )]
     Work {
         /// Its key.
         task: String,
+    },
+    /// What a task waits for is invalid.
+    #[error("task {task:?}, wait: {invalid}")]
+    Wait {
+        /// Its key.
+        task: String,
+        /// The reason.
+        #[source]
+        invalid: InvalidWait,
     },
     /// The kind of a task is a bulk job.
     #[error("task {task:?}: the kind {kind:?} is a bulk job; write bulk = {kind:?} instead")]
@@ -194,6 +204,7 @@ impl Fault {
             Self::DuplicateTask { task }
             | Self::Task { task, .. }
             | Self::Work { task }
+            | Self::Wait { task, .. }
             | Self::BulkKind { task, .. }
             | Self::SelfEdge { task }
             | Self::DuplicateEdge { task, .. }

@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `when` | a boolean: whether the task runs once its rule holds |
 //! | `each` | a list: one job per item |
+//! | `wait` | in `until`, a string as in `payload`: a time (RFC 3339) |
 //! | `payload` | a string `"${ … }"` becomes the value, `"to ${ … }"` a text that contains the value; `$${` is a literal `${` |
 //!
 //! An expression can read `input` and `tick` of the batch, `tasks.KEY.output` and `tasks.KEY.state` of the task's
@@ -34,5 +35,6 @@ pub mod state;
 pub mod stored;
 pub mod template;
 pub mod version;
+pub mod wait;
 
 pub use path::CriticalPath;

@@ -262,7 +262,7 @@ pub(crate) fn check_timeout(timeout: Option<Duration>) -> Result<(), InvalidJob>
 }
 
 /// Rejects start times that a store cannot keep, and waits longer than 100 years.
-fn check_start(start: StartAt) -> Result<(), InvalidJob> {
+pub(crate) fn check_start(start: StartAt) -> Result<(), InvalidJob> {
     match start {
         StartAt::At(at) if at < Timestamp::UNIX_EPOCH => Err(InvalidJob::StartsTooEarly { start_at: at }),
         StartAt::After(delay) => check_wait("delay_ms", delay),

@@ -10,6 +10,7 @@ use crate::batch::listing::{
 };
 use crate::batch::operation::{BatchOperated, BatchOperation};
 use crate::batch::start::{NewBatch, Started};
+use crate::batch::wait::{NewSignal, SignalResult};
 use crate::dag::checked::Dag;
 use crate::dag::definition::Definition;
 use crate::dag::state::BatchState;
@@ -57,7 +58,10 @@ pub trait BatchStore: Send + Sync {
     /// Applies an operation to a batch, in one transaction.
     async fn operate_batch(&self, operation: &BatchOperation) -> StoreResult<BatchOperated>;
 
-    /// Does outstanding work for batches: evaluates due tasks, and counts ends that have too many successors for one
+    /// Sends a signal to a batch. The task that waits for it ends when the batch is advanced.
+    async fn signal_batch(&self, signal: &NewSignal) -> StoreResult<SignalResult>;
+
+    /// Does outstanding work for batches: evaluates due tasks, ends waits, and counts ends that have too many successors for one
     /// transaction. Processes at most one page in one transaction; returns the number of tasks processed.
     async fn advance_batches(&self) -> StoreResult<u64>;
 

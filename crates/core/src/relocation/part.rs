@@ -59,6 +59,10 @@ named_enum! {
         BatchTasks = "batch_task",
         /// Ends of tasks that are still to be counted.
         BatchSpreads = "batch_spread",
+        /// What tasks of batches wait for.
+        BatchWaits = "batch_wait",
+        /// Signals for batches.
+        BatchSignals = "batch_signal",
         /// State changes of batches.
         BatchHistory = "batch_history",
         /// Aggregates and their last sequences.

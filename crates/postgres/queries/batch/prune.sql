@@ -17,6 +17,16 @@ entries as (
     where ctid = any (array(select h.ctid from over o join milepost.batch_history h on h.batch_id = o.id limit $2))
     returning batch_id
 ),
+waits as (
+    delete from milepost.batch_wait
+    where ctid = any (array(select w.ctid from over o join milepost.batch_wait w on w.batch_id = o.id limit $2))
+    returning batch_id
+),
+signals as (
+    delete from milepost.batch_signal
+    where ctid = any (array(select s.ctid from over o join milepost.batch_signal s on s.batch_id = o.id limit $2))
+    returning batch_id
+),
 inputs as (
     delete from milepost.batch_input i using over o where i.batch_id = o.id
 ),
@@ -26,6 +36,8 @@ gone as (
     where b.id = o.id
       and not exists (select from milepost.batch_task t where t.batch_id = o.id)
       and not exists (select from milepost.batch_history h where h.batch_id = o.id)
+      and not exists (select from milepost.batch_wait w where w.batch_id = o.id)
+      and not exists (select from milepost.batch_signal s where s.batch_id = o.id)
     returning b.id, b.dag
 ),
 heads as (
@@ -33,4 +45,5 @@ heads as (
     where a.aggregate_type = 'milepost.batch.' || g.dag and a.aggregate_id = g.id::text
     returning 1
 )
-select (select count(*) from tasks) + (select count(*) from entries) + (select count(*) from gone) + (select count(*) from heads)
+select (select count(*) from tasks) + (select count(*) from entries) + (select count(*) from waits) + (select count(*) from signals)
+        + (select count(*) from gone) + (select count(*) from heads)

@@ -13,6 +13,8 @@ with highest (name, number) as materialized (
     union all
     select 'milepost.batch_history_pos_seq', max(pos)::bigint from milepost.batch_history
     union all
+    select 'milepost.batch_signal_pos_seq', max(pos)::bigint from milepost.batch_signal
+    union all
     select 'milepost.event_pos_seq', max(pos)::bigint from milepost.event
     union all
     select 'milepost.slot_position_n_seq', max(n)::bigint from milepost.slot_position

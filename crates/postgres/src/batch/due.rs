@@ -8,6 +8,8 @@ use milepost_core::batch::due::{
 };
 use milepost_core::dag::definition::Work;
 use milepost_core::dag::state::TaskState;
+use milepost_core::dag::wait::Awaited;
+use milepost_core::duration::whole_ms;
 use milepost_core::finish::Failure;
 use milepost_core::json::Exact;
 use milepost_core::sql;
@@ -165,7 +167,7 @@ async fn become_all(session: &mut Session<'_>, worked_out: Vec<Worked>) -> Decod
     Ok(())
 }
 
-/// Turns a task into a bulk job or a child batch; returns the reason if that is not possible.
+/// Turns a task into a bulk job, a child batch or a wait; returns the reason if that is not possible.
 async fn become_other(
     session: &mut Session<'_>,
     (batch, task): TaskId,
@@ -182,6 +184,10 @@ async fn become_other(
         Becomes::Bulk(payload) => ("bulk", payload),
         Becomes::Batch(input) => ("batch", input),
         Becomes::Items(items) => ("items", Exact::list(items)),
+        Becomes::Wait(awaited) => {
+            session.execute(begin_wait((batch, task), &awaited)).await?;
+            return Ok(None);
+        }
         Becomes::Job(_) | Becomes::Skipped | Becomes::Failed(_) => return Ok(None),
     };
     let query = sqlx::query(sql!("batch/release_other"))
@@ -191,6 +197,17 @@ async fn become_other(
         .bind(name)
         .bind(payload.to_string());
     session.row(query).await.and_then(row::value)
+}
+
+fn begin_wait((batch, task): TaskId, awaited: &Awaited) -> Query {
+    sqlx::query(sql!("batch/begin_wait"))
+        .bind(batch)
+        .bind(task)
+        .bind(awaited.signal.clone())
+        .bind(awaited.timeout.map(whole_ms))
+        .bind(awaited.until.map(jiff_sqlx::Timestamp::from))
+        .bind(awaited.on_timeout.state().as_str())
+        .bind(awaited.to_string())
 }
 
 /// Tasks that become jobs.

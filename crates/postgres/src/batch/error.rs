@@ -1,6 +1,7 @@
 //! Conversion of errors of `sql/batches.sql` into errors of the domain.
 
 use milepost_core::batch::error::InvalidBatch;
+use milepost_core::batch::wait::NewSignal;
 use milepost_core::error::StoreError;
 use milepost_core::ident::{BatchId, JobId};
 
@@ -33,6 +34,21 @@ pub(super) fn start_error(place: &str, dag: &str, version: Option<String>, error
         (UNKNOWN, _) => InvalidBatch::NoSuchDag { name }.into(),
         (INPUT, _) => InvalidBatch::Input { why: database.message().to_owned() }.into(),
         _ => store_error(place, "start_batch", error),
+    }
+}
+
+/// Converts an error of a signal.
+pub(super) fn signal_error(place: &str, signal: &NewSignal, error: sqlx::Error) -> StoreError {
+    let Some(database) = database_error(&error) else { return store_error(place, "signal_batch", error) };
+    let batch = signal.batch;
+    match (database.code(), database.detail().unwrap_or_default()) {
+        (UNKNOWN, "batch") => InvalidBatch::NoSuchBatch(batch).into(),
+        (UNKNOWN, _) => {
+            InvalidBatch::NoSuchSignal { batch, name: signal.name.clone(), known: Vec::new() }.into()
+        }
+        (INPUT, _) => InvalidBatch::Signal { why: database.message().to_owned() }.into(),
+        (ILLEGAL, "signals") => InvalidBatch::TooManySignals(batch).into(),
+        _ => store_error(place, "signal_batch", error),
     }
 }
 

@@ -3,7 +3,9 @@
 use milepost_core::batch::listing::{
     BatchDetail, BatchEntry, BatchFilter, BatchView, ParentTask, TaskFilter, TaskView,
 };
+use milepost_core::batch::wait::WaitView;
 use milepost_core::dag::state::{BatchState, Counts, TaskState};
+use milepost_core::dag::wait::OnTimeout;
 use milepost_core::ident::{BatchId, JobId};
 use milepost_core::port::StoreResult;
 use milepost_core::sql;
@@ -133,7 +135,16 @@ fn task_view(row: &PgRow) -> Decoded<TaskView> {
             None => None,
         },
         error: row.try_get("error")?,
+        wait: wait_view(row)?,
     })
+}
+
+fn wait_view(row: &PgRow) -> Decoded<Option<WaitView>> {
+    let Some(since) = time(row, "wait_since")? else { return Ok(None) };
+    let state: TaskState = named(row, "on_timeout")?;
+    let on_timeout = OnTimeout::of_state(state);
+    let spec: Option<&str> = row.try_get("wait_spec")?;
+    Ok(Some(WaitView::new(row.try_get("wait_signal")?, since, time(row, "wait_until")?, on_timeout, spec)))
 }
 
 fn entry(row: &PgRow) -> Decoded<BatchEntry> {

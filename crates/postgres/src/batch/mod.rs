@@ -7,10 +7,13 @@ mod error;
 mod listing;
 mod operation;
 mod port;
+mod signal;
 mod start;
 mod version;
 
 pub(crate) use due::{go_on, settle_ended};
 pub(crate) use error::{ILLEGAL, job_of_batch};
+pub(crate) use signal::send_in;
+pub use signal::signal;
 pub use start::start_batch;
 pub(crate) use start::{fit, start_in};

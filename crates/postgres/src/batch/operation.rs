@@ -5,13 +5,15 @@ use std::time::Instant;
 use milepost_core::audit::AuditedAction;
 use milepost_core::batch::due::{self, WORKS_OUT_FOR};
 use milepost_core::batch::operation::{BatchOperated, BatchOperation, BatchVerb, SeenBatch};
+use milepost_core::batch::wait::WAITS_A_PAGE;
 use milepost_core::dag::version::Version;
 use milepost_core::duration::whole_ms;
 use milepost_core::port::StoreResult;
 use milepost_core::sql;
 use sqlx::Row;
+use sqlx::postgres::PgRow;
 
-use super::due::{WorkedOut, become_as_worked_out, work_out};
+use super::due::{WorkedOut, become_as_worked_out, go_on, work_out};
 use super::error::{ILLEGAL, operation_error};
 use super::version::fit;
 use crate::row::{self, Decoded};
@@ -62,10 +64,13 @@ impl PostgresStore {
     pub(super) async fn advance(&self) -> StoreResult<u64> {
         let fail = |e| self.fail("advance_batches", e);
         let left = self.inner.hot.row(sqlx::query(sql!("batch/left_over"))).await;
-        if !left.and_then(row::value::<bool>).map_err(fail)? {
-            return Ok(0);
+        let (work, waits) = left.and_then(left_over).map_err(fail)?;
+        let waited = if waits { self.inner.hot.atomically(settle_waits).await.map_err(fail)? } else { 0 };
+        if !work {
+            return Ok(waited);
         }
         let WorkedOut { count, large } = self.inner.hot.atomically(advance_in).await.map_err(fail)?;
+        let count = count + waited;
         if large.is_empty() {
             return Ok(count);
         }
@@ -78,6 +83,21 @@ impl PostgresStore {
         let became = async move |tx: &mut Session<'_>| become_as_worked_out(tx, large).await;
         Ok(count + self.inner.hot.atomically(became).await.map_err(fail)?)
     }
+}
+
+/// Reads whether batches have work, and waits to check.
+fn left_over(row: Option<PgRow>) -> Decoded<(bool, bool)> {
+    let row = row.ok_or(sqlx::Error::RowNotFound)?;
+    Ok((row.try_get("work")?, row.try_get("waits")?))
+}
+
+/// Checks a page of waits; returns how many signals and waits were checked.
+async fn settle_waits(tx: &mut Session<'_>) -> Decoded<u64> {
+    let query = sqlx::query(sql!("batch/settle_waits")).bind(WAITS_A_PAGE.cast_signed());
+    let row = tx.row(query).await?.ok_or(sqlx::Error::RowNotFound)?;
+    let checked: i32 = row.try_get("checked")?;
+    go_on(tx, Some(&row)).await?;
+    Ok(u64::from(checked.unsigned_abs()))
 }
 
 async fn advance_in(tx: &mut Session<'_>) -> Decoded<WorkedOut> {

@@ -11,6 +11,7 @@ use milepost_core::batch::listing::{
 };
 use milepost_core::batch::operation::{BatchOperated, BatchOperation};
 use milepost_core::batch::start::{NewBatch, Started};
+use milepost_core::batch::wait::{NewSignal, SignalResult};
 use milepost_core::dag::checked::Dag;
 use milepost_core::dag::definition::Definition;
 use milepost_core::dag::state::BatchState;
@@ -79,6 +80,10 @@ impl BatchStore for PostgresStore {
     async fn operate_batch(&self, operation: &BatchOperation) -> StoreResult<BatchOperated> {
         operation.check()?;
         self.operate_on(operation).await
+    }
+
+    async fn signal_batch(&self, signal: &NewSignal) -> StoreResult<SignalResult> {
+        self.send(signal).await
     }
 
     async fn advance_batches(&self) -> StoreResult<u64> {

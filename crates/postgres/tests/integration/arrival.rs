@@ -51,6 +51,8 @@ async fn bring_all(store: &PostgresStore, id: MoveId) {
             Part::BatchInputs => Rows::BatchInputs(Vec::new()),
             Part::BatchTasks => Rows::BatchTasks(Vec::new()),
             Part::BatchSpreads => Rows::BatchSpreads(Vec::new()),
+            Part::BatchWaits => Rows::BatchWaits(Vec::new()),
+            Part::BatchSignals => Rows::BatchSignals(Vec::new()),
             Part::BatchHistory => Rows::BatchHistory(Vec::new()),
             Part::Aggregates => Rows::Aggregates(Vec::new()),
             Part::Events => Rows::Events(Vec::new()),

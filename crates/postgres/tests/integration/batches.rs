@@ -4,9 +4,11 @@
 use std::sync::Arc;
 
 use milepost_conformance::batches::{Batches, done, graph, job};
+use milepost_core::batch::wait::{NewSignal, SignalResult};
 use milepost_core::dag::definition::{Definition, Task};
 use milepost_core::dag::rule::{Rule, Tally, decide};
 use milepost_core::dag::state::{BatchState, Counts, TaskState};
+use milepost_core::dag::wait::Wait;
 use milepost_core::ident::BatchId;
 use milepost_core::port::{BatchStore, MaintenanceStore};
 use milepost_core::state::JobState;
@@ -212,6 +214,104 @@ async fn due_tasks_of_a_batch_that_an_operator_changes_are_left_to_him() {
     let advanced = tokio::time::timeout(wait::LIMIT, store.advance_batches()).await;
     assert_eq!(advanced.expect("it does not wait for a lock").unwrap(), 0);
     cancel(operator, batch).await;
+    batches.assert_states(batch, "a canceled, b canceled").await;
+}
+
+/// Returns a DAG whose only task waits for a signal.
+fn approval() -> Definition {
+    Definition::new("d").task("ask", Task::wait(Wait::signal("approved").choices(["yes", "no"])))
+}
+
+#[tokio::test]
+async fn a_signal_is_sent_when_its_transaction_commits() {
+    let (_database, store) = Database::with_store().await;
+    let batches = Batches::on(Arc::new(store.clone())).await;
+    let batch = batches.run(approval(), json!({})).await;
+    let send = async |tx: &mut PgConnection| {
+        let sql = "select milepost.signal($1, 'approved', '{\"choice\": \"yes\"}', 'once')";
+        sqlx::query_scalar::<_, String>(sql).bind(batch.0).fetch_one(tx).await.unwrap()
+    };
+    let mut tx = store.pool().begin().await.unwrap();
+    assert_eq!(send(&mut tx).await, "accepted");
+    batches.advance().await;
+    batches.assert_states(batch, "ask active").await;
+    tx.rollback().await.unwrap();
+    batches.advance().await;
+    batches.assert_states(batch, "ask active").await;
+    let mut tx = store.pool().begin().await.unwrap();
+    let signal = NewSignal::new(batch, "approved").payload(&json!({"choice": "yes"})).unwrap().id("once");
+    assert_eq!(milepost_postgres::signal(&mut tx, &signal).await.unwrap(), SignalResult::Accepted);
+    assert_eq!(send(&mut tx).await, "duplicate");
+    tx.commit().await.unwrap();
+    batches.advance().await;
+    batches.assert_states(batch, "ask succeeded").await;
+}
+
+#[tokio::test]
+async fn a_signal_that_commits_after_the_wait_began_is_noticed() {
+    let (_database, store) = Database::with_store().await;
+    let batches = Batches::on(Arc::new(store.clone())).await;
+    let dag =
+        Definition::new("d").task("a", job()).task("ask", Task::wait(Wait::signal("approved")).after(["a"]));
+    let batch = batches.run(dag, json!({})).await;
+    let mut tx = store.pool().begin().await.unwrap();
+    let signal = NewSignal::new(batch, "approved");
+    assert_eq!(milepost_postgres::signal(&mut tx, &signal).await.unwrap(), SignalResult::Accepted);
+    // The wait begins and is checked while the signal cannot be seen.
+    batches.step(batch, &["a"], done()).await;
+    batches.assert_states(batch, "a succeeded, ask active").await;
+    tx.commit().await.unwrap();
+    batches.advance().await;
+    batches.assert_states(batch, "a succeeded, ask succeeded").await;
+}
+
+#[tokio::test]
+async fn a_signal_in_sql_is_refused_with_its_reason() {
+    let (_database, store) = Database::with_store().await;
+    let batches = Batches::on(Arc::new(store.clone())).await;
+    let batch = batches.run(approval(), json!({})).await;
+    let wait = Wait::signal("approved").schema(json!({"type": "object"}));
+    let checked = batches.run(Definition::new("e").task("ask", Task::wait(wait)), json!({})).await;
+    let send = async |call: &str| {
+        let sql = sqlx::AssertSqlSafe(call.to_owned());
+        let sent = sqlx::query_scalar::<_, String>(sql).fetch_one(store.pool()).await;
+        sent.map_err(|error| error.as_database_error().unwrap().message().to_owned())
+    };
+    for (call, words) in [
+        (format!("select milepost.signal('{}', 'approved')", BatchId::new()), "there is no batch"),
+        (format!("select milepost.signal('{batch}', 'aproved')"), "waits for a signal 'aproved'"),
+        (
+            format!("select milepost.signal('{batch}', 'approved', '{{\"choice\": \"maybe\"}}')"),
+            "one of these values: yes, no",
+        ),
+        (format!("select milepost.signal('{batch}', 'approved')"), "one of these values: yes, no"),
+        (format!("select milepost.signal('{checked}', 'approved', '{{}}')"), "cannot be checked in SQL"),
+        (format!("select milepost.signal('{batch}', 'approved', id => '')"), "1 to 200 bytes"),
+        ("select milepost.signal_by_key('d', 'k', 'approved')".to_owned(), "no batch with the key 'k'"),
+    ] {
+        let refused = send(&call).await.unwrap_err();
+        assert!(refused.contains(words), "{call}: {refused}");
+    }
+    let call = format!("select milepost.signal('{checked}', 'approved', '{{}}', payload_checked => true)");
+    assert_eq!(send(&call).await.unwrap(), "accepted");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn waits_of_a_batch_that_an_operator_changes_are_checked_later() {
+    let (database, store) = Database::with_store().await;
+    let batches = Batches::on(Arc::new(store.clone())).await;
+    let dag =
+        Definition::new("d").task("a", Task::wait(Wait::signal("approved"))).task("b", job().after(["a"]));
+    let batch = batches.run(dag, json!({})).await;
+    let mut connection = PgConnection::connect(&database.url()).await.unwrap();
+    let operator = operator(&mut connection, batch).await;
+    let sent =
+        tokio::time::timeout(wait::LIMIT, store.signal_batch(&NewSignal::new(batch, "approved"))).await;
+    assert_eq!(sent.expect("it does not wait for a lock").unwrap(), SignalResult::Accepted);
+    let advanced = tokio::time::timeout(wait::LIMIT, store.advance_batches()).await;
+    assert_eq!(advanced.expect("it does not wait for a lock").unwrap(), 0);
+    cancel(operator, batch).await;
+    batches.advance().await;
     batches.assert_states(batch, "a canceled, b canceled").await;
 }
 

@@ -22,6 +22,7 @@ use super::graph::{self, Level};
 use super::page::{Drawn, Page, draw};
 use super::state_bar::{StateBar, by_state};
 use super::timeline::Timeline;
+use super::waits::{self, Waiting};
 use crate::api::batches::{all_tasks, subject};
 use crate::app::App;
 use crate::params::{Path, Query, encoded};
@@ -70,6 +71,8 @@ struct Batch {
     path: Vec<(String, String)>,
     path_took: String,
     timeline: Timeline,
+    /// The tasks that wait for a signal or a time.
+    waits: Vec<Waiting>,
     /// The states that tasks can be filtered by, and the filter.
     states: &'static [TaskState],
     chosen: Chosen,
@@ -138,6 +141,7 @@ pub(super) async fn show(
         is_read: board.is_some(),
         drawing,
         levels,
+        waits: board.as_ref().map(|board| waits::waiting(board, row, &page)).unwrap_or_default(),
         timeline: board.as_ref().map(|board| Timeline::of(&board.tasks, page.now)).unwrap_or_default(),
         states: TaskState::ALL,
         path_took: length(path.iter().map(|(_, took)| *took).sum()),
@@ -255,7 +259,7 @@ fn task(view: TaskView, place: usize, row: &BatchView, page: &Page) -> Task {
         let form = |action: BatchAction| {
             operation(row, page, action).with(Field::hidden("task", &view.key)).among(place)
         };
-        if matches!(view.state, TaskState::Failed | TaskState::Aborted) {
+        if matches!(view.state, TaskState::Failed | TaskState::Aborted) || view.wait.is_some() {
             let question = format!("{} {}?", BatchAction::Mark.title(), view.key);
             actions.push(form(BatchAction::Mark).asks(question));
         }

@@ -160,6 +160,7 @@ impl TaskRow {
             Some(Work::Each { kind, .. }) => ("jobs for a list", kind, kind_url(kind)),
             Some(Work::Bulk { name }) => ("bulk job", name, bulks::url(name)),
             Some(Work::Batch { dag }) => ("batch", dag, format!("/dags/{}", encoded(dag))),
+            Some(Work::Wait(wait)) => ("wait", wait.signal.as_deref().unwrap_or("time"), String::new()),
             None => ("", "", String::new()),
         };
         let rule = (task.rule != Rule::default()).then(|| task.rule.as_str().replace('_', " "));

@@ -45,7 +45,7 @@ pub(crate) struct Action {
     id: String,
     url: String,
     /// The label of the button.
-    label: &'static str,
+    label: Cow<'static, str>,
     /// The question, and the effect of the action.
     question: String,
     effect: String,
@@ -141,7 +141,7 @@ impl Action {
         Self {
             id: id.into(),
             url: url.into(),
-            label: description.title,
+            label: description.title.into(),
             question: String::new(),
             effect: description.effect(),
             danger: description.is_destructive,
@@ -155,6 +155,13 @@ impl Action {
     #[must_use]
     pub(crate) fn asks(mut self, question: impl Into<String>) -> Self {
         self.question = question.into();
+        self
+    }
+
+    /// Sets the label of the button.
+    #[must_use]
+    pub(crate) fn titled(mut self, label: impl Into<Cow<'static, str>>) -> Self {
+        self.label = label.into();
         self
     }
 

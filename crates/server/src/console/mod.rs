@@ -61,6 +61,7 @@ mod timeline;
 mod typed_fields;
 mod unserved;
 mod visible_text;
+mod waits;
 mod workers;
 
 use axum::http::Method;
@@ -126,6 +127,7 @@ pub(crate) fn routes() -> Pages {
         .add_own(Method::GET, "/batches/{id}", VIEWER, get(batch::show))
         .add_own(Method::GET, "/dags/{name}", VIEWER, get(dag::show))
         .add_own(Method::POST, "/batches/{id}/operate", OPERATOR, post(batch::operate))
+        .add_own(Method::POST, "/batches/{id}/signal", OPERATOR, post(waits::signal))
         .add_own(Method::GET, "/batches/{id}/rerun", OPERATOR, get(rerun::preview))
         .add_own(Method::POST, "/batches/{id}/rerun", OPERATOR, post(rerun::rerun))
         .add(Method::GET, "/events", VIEWER, get(events::list))

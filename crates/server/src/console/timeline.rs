@@ -119,6 +119,7 @@ mod tests {
             ended_at,
             progress: None,
             error: None,
+            wait: None,
         }
     }
 

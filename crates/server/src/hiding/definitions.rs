@@ -11,6 +11,7 @@ use milepost_core::batch::listing::{
 };
 use milepost_core::batch::operation::{BatchOperated, BatchOperation};
 use milepost_core::batch::start::{NewBatch, Started};
+use milepost_core::batch::wait::{NewSignal, SignalResult};
 use milepost_core::bulk::definition::Definition as Bulk;
 use milepost_core::bulk::listing::{BulkFilter, BulkView};
 use milepost_core::bulk::progress::{BeforeChunk, Step, Taken};
@@ -302,6 +303,10 @@ impl BatchStore for HidingStore {
 
     async fn operate_batch(&self, operation: &BatchOperation) -> StoreResult<BatchOperated> {
         self.inner.operate_batch(operation).await
+    }
+
+    async fn signal_batch(&self, signal: &NewSignal) -> StoreResult<SignalResult> {
+        self.inner.signal_batch(signal).await
     }
 
     async fn advance_batches(&self) -> StoreResult<u64> {

@@ -9,6 +9,7 @@ use milepost_core::batch::listing::{
 };
 use milepost_core::batch::operation::{BatchOperated, BatchOperation, BatchVerb};
 use milepost_core::batch::start::{NewBatch, Started};
+use milepost_core::batch::wait::{NewSignal, SignalResult};
 use milepost_core::dag::checked::Dag;
 use milepost_core::dag::definition::Definition;
 use milepost_core::dag::state::BatchState;
@@ -137,6 +138,11 @@ impl BatchStore for ScopedStore {
             self.check_version_for(operation.batch, *version).await?;
         }
         self.inner.operate_batch(operation).await
+    }
+
+    async fn signal_batch(&self, signal: &NewSignal) -> StoreResult<SignalResult> {
+        self.check_batch(signal.batch).await?;
+        self.inner.signal_batch(signal).await
     }
 
     async fn advance_batches(&self) -> StoreResult<u64> {

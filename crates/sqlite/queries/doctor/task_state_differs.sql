@@ -10,7 +10,8 @@ FROM (
                 WHEN l.id IS NOT NULL AND e.id IS NOT NULL THEN NULL
                 WHEN coalesce(l.state, e.state) IN ('blocked', 'pending', 'running', 'retry_wait') THEN 'active'
                 WHEN coalesce(l.state, e.state) IS NOT NULL THEN coalesce(l.state, e.state)
-                WHEN j.id IS NULL AND t.state IN ('active', 'aborted') THEN 'failed' END AS fact,
+                WHEN j.id IS NULL AND t.state IN ('active', 'aborted') AND (t.job_id IS NOT NULL OR NOT EXISTS (
+                    SELECT 1 FROM milepost_batch_wait w WHERE w.batch_id = t.batch_id AND w.task = t.task)) THEN 'failed' END AS fact,
            CASE WHEN t.child_id IS NOT NULL AND c.id IS NULL THEN 'its batch is missing'
                 WHEN t.child_id IS NOT NULL THEN 'its batch is ' || f.state
                 WHEN coalesce(l.state, e.state) IS NOT NULL THEN 'its job is ' || coalesce(l.state, e.state)

@@ -8,7 +8,7 @@ WITH own (name) AS (VALUES
     ('milepost_bulk_definition'), ('milepost_bulk'), ('milepost_bulk_setting'), ('milepost_bulk_failure'),
     ('milepost_bulk_file'), ('milepost_bulk_target'),
     ('milepost_dag_version'), ('milepost_dag'), ('milepost_dag_task'), ('milepost_batch'), ('milepost_batch_input'),
-    ('milepost_batch_task'), ('milepost_batch_spread'), ('milepost_batch_history'),
+    ('milepost_batch_task'), ('milepost_batch_spread'), ('milepost_batch_history'), ('milepost_batch_wait'), ('milepost_batch_signal'),
     ('milepost_aggregate'), ('milepost_event'),
     ('milepost_inbox_consumer'), ('milepost_processed_event'), ('milepost_aggregate_checkpoint'), ('milepost_inbox_parked'),
     ('milepost_inbox_dead'), ('milepost_inbox_tally'),

@@ -5,6 +5,7 @@ use milepost_core::sql;
 use rusqlite::Connection;
 
 use super::settle::Settler;
+use super::wait;
 use crate::error::Failure;
 use crate::row;
 
@@ -14,13 +15,15 @@ const BATCHES_A_PAGE: usize = 10;
 
 /// Returns whether any work is deferred, without writing.
 pub(crate) fn is_needed(conn: &Connection) -> Result<bool, Failure> {
-    Ok(conn.prepare_cached(sql!("batch/any_spread"))?.exists(())?
+    Ok(wait::is_any_due(conn)?
+        || conn.prepare_cached(sql!("batch/any_spread"))?.exists(())?
         || conn.prepare_cached(sql!("batch/due_batches"))?.exists([1])?)
 }
 
 /// Processes one page; returns the number of tasks that were processed, and the tasks that are too large for a transaction.
 pub(super) fn advance(conn: &Connection) -> Result<(u64, Vec<DueTask>), Failure> {
     let mut settler = Settler::new(conn);
+    settler.settle_waits()?;
     if conn.prepare_cached(sql!("batch/any_spread"))?.exists(())? {
         settler.spread_lines()?;
     } else {

@@ -117,6 +117,7 @@ impl Settler<'_> {
                 let child = self.start_inner(task, dag, &input.to_string());
                 self.go_on_as(task, child)
             }
+            Becomes::Wait(awaited) => self.begin_wait(task, &awaited),
             Becomes::Bulk(payload) => {
                 self.start_bulk(task, due.spec.bulk.as_deref().unwrap_or_default(), &payload)
             }

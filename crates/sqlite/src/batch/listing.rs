@@ -3,7 +3,9 @@
 use milepost_core::batch::listing::{
     BatchDetail, BatchEntry, BatchFilter, BatchView, ParentTask, TaskFilter, TaskView,
 };
+use milepost_core::batch::wait::WaitView;
 use milepost_core::dag::state::{BatchState, Counts};
+use milepost_core::dag::wait::OnTimeout;
 use milepost_core::ident::BatchId;
 use milepost_core::sql;
 use rusqlite::{Connection, OptionalExtension, Row};
@@ -110,7 +112,16 @@ fn task(row: &Row<'_>) -> rusqlite::Result<TaskView> {
         ended_at: row::time_opt(row, 11)?,
         progress: done.map(|done| Ok::<_, rusqlite::Error>((done, row.get(13)?))).transpose()?,
         error: row.get(14)?,
+        wait: wait(row)?,
     })
+}
+
+fn wait(row: &Row<'_>) -> rusqlite::Result<Option<WaitView>> {
+    let Some(since) = row::time_opt(row, 15)? else { return Ok(None) };
+    let on_timeout = OnTimeout::of_state(row::word(row, 18)?);
+    let spec: Option<String> = row.get(19)?;
+    let until = row::time_opt(row, 16)?;
+    Ok(Some(WaitView::new(row.get(17)?, since, until, on_timeout, spec.as_deref())))
 }
 
 /// Returns state changes of a batch and of its tasks without jobs.

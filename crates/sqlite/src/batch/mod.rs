@@ -21,6 +21,7 @@ mod settle;
 mod spread;
 mod start;
 mod version;
+mod wait;
 
 pub(crate) use advance::is_needed;
 pub(crate) use head::tally;
@@ -28,3 +29,4 @@ pub(crate) use repair::repair_batch;
 pub(crate) use settle::{check_result, settle_jobs};
 pub use start::start_batch;
 pub(crate) use start::{fit, put, start};
+pub use wait::signal;

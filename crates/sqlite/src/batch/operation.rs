@@ -132,13 +132,17 @@ impl Operator<'_, '_> {
 
     fn abort(&mut self, batch: BatchId) -> Result<(), Failure> {
         self.set_stop(batch, Some(STOPPED))?;
-        for (_, stand) in self.stands_in(batch, &[TaskState::Active])? {
+        for (number, stand) in self.stands_in(batch, &[TaskState::Active])? {
             match stand {
                 TaskRow { job: Some(job), .. } => self.act_on_job(job, Verb::Abort)?,
                 TaskRow { child: Some(child), .. } if self.settler.head(child)?.can_be_aborted() => {
                     self.abort(child)?;
                 }
-                _ => {}
+                // It waits.
+                TaskRow { state, job: None, child: None, .. } => {
+                    self.end(TaskId { batch, number }, state, TaskState::Aborted, Verb::Abort)?;
+                }
+                TaskRow { .. } => {}
             }
         }
         Ok(())
@@ -152,7 +156,7 @@ impl Operator<'_, '_> {
         self.set_stop(batch, None)?;
         self.settler.due.insert(batch);
         let goes_on = [TaskState::Active, TaskState::Failed, TaskState::Aborted];
-        for (_, stand) in self.stands_in(batch, &goes_on)? {
+        for (number, stand) in self.stands_in(batch, &goes_on)? {
             match stand {
                 TaskRow { state: TaskState::Aborted, job: Some(job), .. } => {
                     self.act_on_job(job, Verb::Resume)?;
@@ -164,6 +168,11 @@ impl Operator<'_, '_> {
                     if self.settler.head(child)?.can_be_resumed() =>
                 {
                     self.resume(child)?;
+                }
+                TaskRow { state: TaskState::Aborted, job: None, child: None, .. } => {
+                    let task = TaskId { batch, number };
+                    self.settler.check_now(task)?;
+                    self.end(task, TaskState::Aborted, TaskState::Active, Verb::Resume)?;
                 }
                 _ => {}
             }
@@ -218,7 +227,11 @@ impl Operator<'_, '_> {
                 self.act_on_job(job, Verb::Mark)
             }
             (TaskState::Active, Some(job), TaskState::Skipped) => self.act_on_job(job, Verb::Skip),
-            (TaskState::Failed, None, TaskState::Succeeded) => self.end(task, state, to, Verb::Mark),
+            (TaskState::Failed | TaskState::Aborted, None, TaskState::Succeeded) => {
+                self.end(task, state, to, Verb::Mark)
+            }
+            // It waits.
+            (TaskState::Active, None, _) if marks => self.end(task, state, to, Verb::Mark),
             _ => return self.refuse(task, state, what),
         };
         match done {
@@ -227,7 +240,7 @@ impl Operator<'_, '_> {
         }
     }
 
-    /// Ends a task that has neither a job nor an inner batch.
+    /// Moves a task that has neither a job nor an inner batch to another state.
     fn end(&mut self, task: TaskId, from: TaskState, to: TaskState, verb: Verb) -> Result<(), Failure> {
         self.operated.changed += 1;
         self.settler.end_without_job(task, from, to, verb, self.operation.reason())

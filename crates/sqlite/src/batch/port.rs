@@ -3,13 +3,14 @@
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use milepost_core::audit::{AuditedAction, made_batch};
+use milepost_core::audit::{AuditedAction, made_batch, made_signal};
 use milepost_core::batch::due::{WORKS_OUT_FOR, work_out};
 use milepost_core::batch::listing::{
     BatchDetail, BatchEntry, BatchFilter, BatchView, Defined, TaskFilter, TaskView, VersionView,
 };
 use milepost_core::batch::operation::{BatchOperated, BatchOperation};
 use milepost_core::batch::start::{NewBatch, Started};
+use milepost_core::batch::wait::{NewSignal, SignalResult};
 use milepost_core::dag::checked::Dag;
 use milepost_core::dag::definition::Definition;
 use milepost_core::dag::state::BatchState;
@@ -20,7 +21,7 @@ use milepost_core::sql;
 
 use rusqlite::Transaction;
 
-use super::{advance, dag, listing, operation, prune, start};
+use super::{advance, dag, listing, operation, prune, start, wait};
 use crate::command::Hint;
 use crate::error::defect;
 use crate::store::SqliteStore;
@@ -93,6 +94,18 @@ impl BatchStore for SqliteStore {
         let action = AuditedAction::operate_batch(&operation);
         let operate = move |tx: &Transaction<'_>| operation::operate_batch(tx, &operation);
         self.act_telling("operate_batch", hint, action, operate, BatchOperated::told).await
+    }
+
+    async fn signal_batch(&self, signal: &NewSignal) -> StoreResult<SignalResult> {
+        signal.check()?;
+        // Checking a payload can take long and would block other writers if it ran inside the transaction.
+        let asked = signal.clone();
+        self.read("signal_batch", move |conn| wait::fit(conn, &asked)).await?;
+        let (action, signal) = (AuditedAction::signal_batch(signal.batch), signal.clone());
+        let told = signal.clone();
+        let tell = move |result: &SignalResult| made_signal(&told, *result);
+        let send = move |tx: &Transaction<'_>| wait::send(tx, &signal);
+        self.act_telling("signal_batch", Hint::READY, action, send, tell).await
     }
 
     async fn advance_batches(&self) -> StoreResult<u64> {

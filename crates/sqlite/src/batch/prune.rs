@@ -48,6 +48,12 @@ fn forget(conn: &Connection, batch: BatchId) -> Result<u64, Failure> {
     if rows == u64::from(PAGE_ROWS) {
         return Ok(rows);
     }
+    for sql in [sql!("batch/forget_waits"), sql!("batch/forget_signals")] {
+        rows += conn.prepare_cached(sql)?.execute((id, PAGE_ROWS))? as u64;
+        if rows >= u64::from(PAGE_ROWS) {
+            return Ok(rows);
+        }
+    }
     rows += conn.prepare_cached(sql!("event/forget_batch_head"))?.execute((id, batch.to_string()))? as u64;
     for sql in [sql!("batch/forget_spreads"), sql!("batch/forget_input"), sql!("batch/forget_batch")] {
         rows += conn.prepare_cached(sql)?.execute([id])? as u64;

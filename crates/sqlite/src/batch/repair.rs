@@ -50,6 +50,8 @@ struct TaskFacts {
     ended: Option<JobState>,
     has_job: bool,
     has_child: bool,
+    /// Whether it waits, or has waited, for a signal or a time.
+    has_wait: bool,
     tally: Tally,
 }
 
@@ -64,6 +66,7 @@ fn tasks_of(conn: &Connection, batch: BatchId) -> rusqlite::Result<Vec<TaskFacts
             has_job: row.get(5)?,
             has_child: row.get(6)?,
             tally: tally(row, 7)?,
+            has_wait: row.get(12)?,
         })
     };
     conn.prepare_cached(sql!("repair/tasks"))?.query_map([batch.0.as_bytes()], read)?.collect()
@@ -133,7 +136,7 @@ impl Settler<'_> {
             (None, Some(state), None) | (None, None, Some(state)) => {
                 Some((TaskState::of_job(state), format!("its job is {state}")))
             }
-            (None, None, None) if task.has_job => None,
+            (None, None, None) if task.has_job || task.has_wait => None,
             (None, None, None) => lost("it has no job"),
         })
     }

@@ -141,6 +141,9 @@ impl Operator<'_, '_> {
         more[TaskState::Waiting as usize] += 1;
         let left = Left { number: Some(number), stand, to: TaskState::Waiting, key: None };
         self.note_left(batch, &left, Verb::Rerun, self.operation.reason())?;
+        if stand.job.is_none() && stand.child.is_none() {
+            self.settler.forget_wait(task)?;
+        }
         self.give_up(stand, &format!("its task is rerun in generation {generation}"))
     }
 

@@ -82,7 +82,10 @@ impl Operator<'_, '_> {
         let mut forget = conn.prepare_cached(sql!("batch/forget_task"))?;
         for Gone { number, .. } in gone {
             forget.execute((id, number))?;
+            conn.prepare_cached(sql!("batch/forget_wait"))?.execute((id, number))?;
         }
+        conn.prepare_cached(sql!("batch/set_waits_aside"))?.execute([id])?;
+        conn.prepare_cached(sql!("batch/renumber_waits"))?.execute((id, from, to))?;
         conn.prepare_cached(sql!("batch/set_aside"))?.execute([id])?;
         conn.prepare_cached(sql!("batch/renumber_tasks"))?.execute((id, from, to))?;
         conn.prepare_cached(sql!("batch/add_tasks"))?.execute((id, to, generation))?;

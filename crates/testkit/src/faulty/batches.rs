@@ -8,6 +8,7 @@ use milepost_core::batch::listing::{
 };
 use milepost_core::batch::operation::{BatchOperated, BatchOperation};
 use milepost_core::batch::start::{NewBatch, Started};
+use milepost_core::batch::wait::{NewSignal, SignalResult};
 use milepost_core::dag::checked::Dag;
 use milepost_core::dag::definition::Definition;
 use milepost_core::dag::state::BatchState;
@@ -65,6 +66,10 @@ impl BatchStore for Faulty {
 
     async fn operate_batch(&self, operation: &BatchOperation) -> StoreResult<BatchOperated> {
         self.pass("operate_batch", self.inner.operate_batch(operation)).await
+    }
+
+    async fn signal_batch(&self, signal: &NewSignal) -> StoreResult<SignalResult> {
+        self.pass("signal_batch", self.inner.signal_batch(signal)).await
     }
 
     async fn advance_batches(&self) -> StoreResult<u64> {

@@ -132,6 +132,17 @@ pub(super) const CASES: &[(u8, &str, Break)] = &[
             }
         }
     }),
+    (15, "a signal was acknowledged, and its task still waits", |record| {
+        let signal = What::Signal { batch: "batch".to_owned(), task: "t2".to_owned() };
+        record.operations.push(operation(360, Outcome::Ok, signal));
+        for row in &mut record.rows {
+            match row {
+                Row::Task(task) if task.task == "t2" => "active".clone_into(&mut task.state),
+                Row::Batch { state, .. } => "running".clone_into(state),
+                _ => {}
+            }
+        }
+    }),
     (16, "a batch has another version", |record| {
         for row in &mut record.rows {
             if let Row::Batch { version, .. } = row {

@@ -68,6 +68,7 @@ pub(super) fn operations() -> Vec<Operation> {
         operation(310, Outcome::Ok, What::AbortBulk { run: "r".to_owned() }),
         operation(340, Outcome::Ok, What::ResumeBulk { run: "r".to_owned() }),
         operation(350, Outcome::Ok, batch),
+        operation(355, Outcome::Ok, What::Signal { batch: "batch".to_owned(), task: "t1".to_owned() }),
         Operation { began_ms: 400, ended_ms: Some(401), ..emit("e1", Outcome::Ok) },
         Operation { began_ms: 410, ended_ms: Some(411), ..emit("e2", Outcome::Ok) },
         act("m", Outcome::Ok),

@@ -8,8 +8,10 @@ use milepost_conformance::traces::span;
 use milepost_core::batch::listing::{BatchFilter, TaskFilter};
 use milepost_core::batch::operation::BatchVerb;
 use milepost_core::batch::start::NewBatch;
+use milepost_core::batch::wait::NewSignal;
 use milepost_core::dag::definition::{Definition, Task};
 use milepost_core::dag::state::BatchState;
+use milepost_core::dag::wait::Wait;
 use milepost_core::ident::BatchId;
 use milepost_core::port::Store;
 use milepost_testkit::scene::KIND;
@@ -34,6 +36,22 @@ async fn leave_renewed(batches: &Batches) {
     let new = batches.define(graph("renewed", &[("b", &[])])).await;
     batches.operate(batch, BatchVerb::RerunIn { version: new.version(), tasks: vec![0], inside: None }).await;
     batches.claim(batch).await;
+}
+
+/// Creates a batch with waits: one that has ended, one that goes on, and one that did not begin, whose signal is kept.
+async fn leave_waiting(batches: &Batches) {
+    let wait = |name: &str| Task::wait(Wait::signal(name));
+    let dag = Definition::new("wait")
+        .task("first", wait("one"))
+        .task("second", wait("two").after(["first"]))
+        .task("third", wait("three").after(["second"]));
+    let batch = batches.run(dag, json!({})).await;
+    for name in ["one", "three"] {
+        let signal = NewSignal::new(batch, name).payload(&json!({ "größe": 1 })).unwrap();
+        batches.store.signal_batch(&signal).await.unwrap();
+    }
+    batches.advance().await;
+    batches.assert_states(batch, "first succeeded, second active, third waiting").await;
 }
 
 /// Creates batches in the old store: one is done, one is in the middle of a list, one is rerun, one is stopped, and one has an end that is
@@ -61,6 +79,7 @@ pub(crate) async fn leave_half_done(both: &Move) {
     batches.claim(again).await;
 
     leave_renewed(&batches).await;
+    leave_waiting(&batches).await;
 
     let stopped = batches.start("chain", json!({})).await;
     batches.step(stopped, &["a"], done()).await;
@@ -132,6 +151,9 @@ fn batches_that_are_half_done_go_on_to_their_ends() {
         for batch in batches.all().await {
             if batch.stopped {
                 batches.operate(batch.id, BatchVerb::Resume).await;
+            }
+            if batch.dag == "wait" {
+                store.signal_batch(&NewSignal::new(batch.id, "two")).await.unwrap();
             }
         }
         batches.advance().await;

@@ -9,6 +9,7 @@ use super::super::graph::{Circular, Graph};
 use super::super::schema::{InputSchema, InvalidSchema};
 use super::super::template::count_expressions;
 use super::super::version::{Version, canonical};
+use super::super::wait::InvalidWait;
 use super::{BYTES_MAX, CheckedTask, Content, Dag, EDGES_MAX, TASKS_MAX};
 use crate::job::error::InvalidJob;
 use crate::job::{NAME_BYTES_MAX, PAYLOAD_BYTES_MAX, check_attempts, check_key, check_name, check_timeout};
@@ -105,7 +106,7 @@ fn sizes(definition: &Definition) -> Vec<Fault> {
 fn expression_bytes(definition: &Definition) -> usize {
     let of_task = |task: &Task| {
         let texts = task.when.iter().chain(&task.each).map(String::len);
-        texts.sum::<usize>() + count_expressions(&task.payload).1
+        texts.sum::<usize>() + count_expressions(&task.templated()).1
     };
     definition.tasks.iter().map(|(_, task)| of_task(task)).sum()
 }
@@ -114,6 +115,7 @@ fn expression_bytes(definition: &Definition) -> usize {
 fn check_tasks(definition: &Definition, faults: &mut Vec<Fault>) -> Vec<Option<Box<CheckedTask>>> {
     let mut checked = Vec::with_capacity(definition.tasks.len());
     let mut previous = None;
+    let mut signals = BTreeMap::new();
     for (key, task) in &definition.tasks {
         faults.extend(check_name("key", key, NAME_BYTES_MAX).err().map(Fault::Key));
         if previous.replace(key) == Some(key) {
@@ -124,6 +126,7 @@ fn check_tasks(definition: &Definition, faults: &mut Vec<Fault>) -> Vec<Option<B
         if task.work().is_none() {
             faults.push(Fault::Work { task: key.clone() });
         }
+        faults.extend(wait_faults(key, task, &mut signals));
         if task.after.is_empty() && !task.rule.holds_for_roots() {
             faults.push(Fault::RuleOfRoot { task: key.clone(), rule: task.rule });
         }
@@ -131,6 +134,15 @@ fn check_tasks(definition: &Definition, faults: &mut Vec<Fault>) -> Vec<Option<B
         checked.push(compiled.filter(|task| !task.is_plain()).map(Box::new));
     }
     checked
+}
+
+/// Returns the faults of what a task waits for; `signals`: the tasks before it, by the signals that they wait for.
+fn wait_faults<'d>(key: &'d str, task: &'d Task, signals: &mut BTreeMap<&'d str, &'d str>) -> Vec<Fault> {
+    let Some(wait) = &task.wait else { return Vec::new() };
+    let mut faults = wait.faults(task);
+    let other = wait.signal.as_ref().and_then(|signal| signals.insert(signal, key));
+    faults.extend(other.map(|other| InvalidWait::SameSignal { other: other.to_owned() }));
+    faults.into_iter().map(|invalid| Fault::Wait { task: key.to_owned(), invalid }).collect()
 }
 
 fn settings(task: &Task) -> impl Iterator<Item = Result<(), InvalidJob>> + '_ {

@@ -3,7 +3,8 @@
 use super::super::definition::Task;
 use super::super::expression::{Expression, InvalidExpression, Reads};
 use super::super::fault::Fault;
-use super::super::template::Template;
+use super::super::template::{InvalidTemplate, Template};
+use super::super::wait::InvalidWait;
 
 /// The compiled expressions of a task; everything else is in its definition.
 #[derive(Clone, Debug, PartialEq)]
@@ -12,7 +13,7 @@ pub struct CheckedTask {
     pub when: Option<Expression>,
     /// The list whose items it processes.
     pub each: Option<Expression>,
-    /// Its payload; `None` when the payload in the definition has no expressions.
+    /// Its payload, or the time until which it waits; `None` when it has no expressions in the definition.
     pub payload: Option<Template>,
 }
 
@@ -46,8 +47,8 @@ impl CheckedTask {
         };
         let (when, each) = (compile("when", &task.when), compile("each", &task.each));
         let mut invalid = Vec::new();
-        let payload = Template::compile_all(&task.payload, &mut invalid);
-        faults.extend(invalid.into_iter().map(|invalid| Fault::Template { task: key.to_owned(), invalid }));
+        let payload = Template::compile_all(&task.templated(), &mut invalid);
+        faults.extend(invalid.into_iter().map(|invalid| template_fault(key, task, invalid)));
         let payload = (!payload.is_plain()).then_some(payload);
         let compiled = Self { when, each, payload };
         compiled.check_reads(key, task, faults);
@@ -65,6 +66,16 @@ impl CheckedTask {
         };
         self.when.iter().for_each(|when| check("when", when.reads(), false));
         self.each.iter().for_each(|each| check("each", each.reads(), false));
-        self.payload.iter().for_each(|payload| check("payload", &payload.reads(), task.each.is_some()));
+        let place = if task.wait.is_some() { "until" } else { "payload" };
+        self.payload.iter().for_each(|payload| check(place, &payload.reads(), task.each.is_some()));
     }
+}
+
+fn template_fault(key: &str, task: &Task, invalid: InvalidTemplate) -> Fault {
+    let key = key.to_owned();
+    if task.wait.is_none() {
+        return Fault::Template { task: key, invalid };
+    }
+    let why = invalid.to_string().replacen("the payload: ", "", 1);
+    Fault::Wait { task: key, invalid: InvalidWait::Until { why } }
 }

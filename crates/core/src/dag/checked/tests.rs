@@ -44,7 +44,7 @@ fn all_that_is_wrong_is_told_at_once_with_task_and_place() {
     ]);
     let expected = [
         "task \"b\": max_attempts is 0; it must be from 1 to 1000000",
-        "task \"extract\" must specify exactly one kind of work: a kind (and each, for a list), a bulk or a dag",
+        "task \"extract\" must specify exactly one kind of work: a kind (and each, for a list), a bulk, a dag or a wait",
         "two tasks have the key \"extract\"",
         "task \"extract\" has the rule one_failed, which needs predecessors, but has none",
         "task \"w\", when: at line 1, column 10: Syntax error",

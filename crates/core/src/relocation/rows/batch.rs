@@ -222,6 +222,66 @@ impl Row for BatchSpread {
     }
 }
 
+/// What a task waits for, or waited for last.
+#[derive(Clone, Debug)]
+pub struct BatchWait {
+    /// The batch.
+    pub batch: BatchId,
+    /// The number of the task.
+    pub task: u32,
+    /// The name of the signal.
+    pub signal: Option<String>,
+    /// When it began to wait.
+    pub since: Timestamp,
+    /// The time until which it waits.
+    pub until: Option<Timestamp>,
+    /// The state after that time.
+    pub on_timeout: TaskState,
+    /// When it is checked next.
+    pub check_at: Option<Timestamp>,
+    /// The payload of the signal that ended the wait, JSON.
+    pub output: Option<String>,
+}
+
+impl Row for BatchWait {
+    fn position(&self) -> Position {
+        Position::Task(self.batch, self.task)
+    }
+
+    fn bytes(&self) -> usize {
+        self.output.as_ref().map_or(0, String::len)
+    }
+}
+
+/// A signal for a batch.
+#[derive(Clone, Debug)]
+pub struct BatchSignal {
+    /// Its position among all signals.
+    pub pos: i64,
+    /// The batch.
+    pub batch: BatchId,
+    /// Its id.
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// Its payload, JSON.
+    pub payload: String,
+    /// When it was sent.
+    pub sent_at: Timestamp,
+    /// Whether a wait can use it, has used it, or a rerun discarded it.
+    pub state: String,
+}
+
+impl Row for BatchSignal {
+    fn position(&self) -> Position {
+        Position::Number(self.pos)
+    }
+
+    fn bytes(&self) -> usize {
+        self.payload.len()
+    }
+}
+
 /// A history entry of a batch, or of a task that had no job at that time.
 #[derive(Clone, Debug)]
 pub struct BatchNote {

@@ -19,7 +19,9 @@ use crate::inbox::listing::DeadLetter;
 use crate::limit::{Rate, Source};
 use crate::token::{Digest, TokenView};
 
-pub use batch::{Batch, BatchInput, BatchNote, BatchSpread, BatchTask, Dag, DagTask, DagVersion};
+pub use batch::{
+    Batch, BatchInput, BatchNote, BatchSignal, BatchSpread, BatchTask, BatchWait, Dag, DagTask, DagVersion,
+};
 pub use bulk::{Bulk, BulkDefinition, BulkFailure, BulkFile, BulkSetting, BulkTarget};
 pub use event::Head;
 pub use inbox::{Checkpoint, InboxTally, ParkedEvent, ProcessedEvent};
@@ -97,6 +99,8 @@ rows! {
     BatchInputs(BatchInput),
     BatchTasks(BatchTask),
     BatchSpreads(BatchSpread),
+    BatchWaits(BatchWait),
+    BatchSignals(BatchSignal),
     BatchHistory(BatchNote),
     Aggregates(Head),
     Events(LoggedEvent),

@@ -2,7 +2,7 @@
 
 use milepost_core::dag::state::Counts;
 use milepost_core::relocation::rows::{
-    Batch, BatchInput, BatchNote, BatchSpread, BatchTask, Dag, DagTask, DagVersion,
+    Batch, BatchInput, BatchNote, BatchSignal, BatchSpread, BatchTask, BatchWait, Dag, DagTask, DagVersion,
 };
 use milepost_core::sql;
 use milepost_core::transition::Verb;
@@ -110,6 +110,29 @@ pub(super) fn spreads(rows: &[BatchSpread]) -> Query {
         .bind(each(rows, |r| r.was.as_str()))
         .bind(each(rows, |r| r.state.as_str()))
         .bind(each(rows, |r| r.position.cast_signed()))
+}
+
+pub(super) fn waits(rows: &[BatchWait]) -> Query {
+    sqlx::query(sql!("move/batch_wait"))
+        .bind(each(rows, |r| r.batch.0))
+        .bind(each(rows, |r| r.task.cast_signed()))
+        .bind(each(rows, |r| r.signal.as_deref()))
+        .bind(each(rows, |r| time(r.since)))
+        .bind(each(rows, |r| r.until.map(time)))
+        .bind(each(rows, |r| r.on_timeout.as_str()))
+        .bind(each(rows, |r| r.check_at.map(time)))
+        .bind(each(rows, |r| r.output.as_deref()))
+}
+
+pub(super) fn signals(rows: &[BatchSignal]) -> Query {
+    sqlx::query(sql!("move/batch_signal"))
+        .bind(each(rows, |r| r.pos))
+        .bind(each(rows, |r| r.batch.0))
+        .bind(each(rows, |r| r.id.as_str()))
+        .bind(each(rows, |r| r.name.as_str()))
+        .bind(each(rows, |r| r.state.as_str()))
+        .bind(each(rows, |r| time(r.sent_at)))
+        .bind(each(rows, |r| r.payload.as_str()))
 }
 
 pub(super) fn notes(rows: &[BatchNote]) -> Query {

@@ -49,6 +49,8 @@ pub(super) fn import(rows: &Rows) -> Query {
         Rows::BatchInputs(rows) => batch::inputs(rows),
         Rows::BatchTasks(rows) => batch::tasks(rows),
         Rows::BatchSpreads(rows) => batch::spreads(rows),
+        Rows::BatchWaits(rows) => batch::waits(rows),
+        Rows::BatchSignals(rows) => batch::signals(rows),
         Rows::BatchHistory(rows) => batch::notes(rows),
         Rows::Aggregates(rows) => event::heads(rows),
         Rows::Events(rows) => event::events(rows),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use milepost_core::batch::start::NewBatch;
 use milepost_core::dag::checked::Dag;
 use milepost_core::dag::definition::{Definition, Task};
+use milepost_core::dag::wait::Wait;
 use milepost_core::event::{Aggregate, NewEvent};
 use milepost_core::finish::End;
 use milepost_core::job::NewJob;
@@ -122,6 +123,19 @@ async fn it_may_start_bulk_jobs_and_batches() {
     may_again_and_again(&app, &statements).await;
     assert_eq!(number(&owner, "select count(*) from milepost.bulk").await, 1);
     assert_eq!(number(&owner, "select count(*) from milepost.batch").await, 4);
+}
+
+#[tokio::test]
+async fn it_may_send_signals() {
+    let (_database, owner, app) = scene().await;
+    let dag =
+        Dag::check(Definition::new("approval").task("ask", Task::wait(Wait::signal("approved")))).unwrap();
+    owner.define_dag(&dag).await.unwrap();
+    may(&app, "select milepost.start_batch('approval', key => 'k')").await;
+    may_again_and_again(&app, &["select milepost.signal_by_key('approval', 'k', 'approved', id => '1')"])
+        .await;
+    may(&app, "select milepost.signal(b.id, 'approved') from milepost.batch b").await;
+    assert_eq!(number(&owner, "select count(*) from milepost.batch_signal").await, 2);
 }
 
 #[tokio::test]

@@ -171,7 +171,7 @@ async fn functions_with_their_owners_rights_are_granted_by_name_and_look_nothing
 
 #[tokio::test]
 async fn each_role_executes_the_functions_with_their_owners_rights_that_it_needs() {
-    const INTAKE: [&str; 11] = [
+    const INTAKE: [&str; 13] = [
         "begin_batch",
         "emit_many",
         "enqueue_many",
@@ -182,6 +182,8 @@ async fn each_role_executes_the_functions_with_their_owners_rights_that_it_needs
         "once",
         "put_consumer",
         "receive",
+        "signal",
+        "signal_by_key",
         "start_bulk",
     ];
     let (_database, owner) = with_roles().await;

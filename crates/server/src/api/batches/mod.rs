@@ -4,6 +4,7 @@ mod graph;
 mod list;
 mod operate;
 mod rerun;
+mod signal;
 mod start;
 mod subject;
 
@@ -19,5 +20,6 @@ pub(super) fn routes() -> OpenApiRouter<Server> {
         .merge(list::routes())
         .merge(start::routes())
         .merge(operate::routes())
+        .merge(signal::routes())
         .merge(graph::routes())
 }

@@ -63,6 +63,56 @@ pub(crate) async fn dags_are_defined_and_have_versions(place: Place) {
     }
 }
 
+/// Starts a batch that waits for the signal `approved`, and returns its path.
+async fn waiting(place: &Place) -> String {
+    let wait = json!({"signal": "approved", "timeout": "3days", "choices": ["yes", "no"]});
+    let send = json!({"kind": "k", "payload": "${ tasks.ask.output.by }", "after": ["ask"]});
+    let definition = json!({"name": "approval", "tasks": {"ask": {"wait": wait}, "send": send}});
+    assert_eq!(define(place, definition).await.status, StatusCode::CREATED);
+    let started = place.post("/v1/batches", &json!({"dag": "approval"})).await.body;
+    advance(place).await;
+    format!("/v1/batches/{}", started["id"].as_str().unwrap())
+}
+
+async fn advance(place: &Place) {
+    while place.store.advance_batches().await.unwrap() > 0 {}
+}
+
+pub(crate) async fn a_batch_waits_for_a_signal(place: Place) {
+    let batch = waiting(&place).await;
+    let task = place.get(&format!("{batch}/tasks")).await.body["items"][0].clone();
+    let wait = &task["wait"];
+    assert_eq!((&task["state"], &wait["signal"]), (&json!("active"), &json!("approved")));
+    assert_eq!((&wait["on_timeout"], &wait["choices"]), (&json!("fail"), &json!(["yes", "no"])));
+    assert!(wait["until"].as_str() > wait["since"].as_str(), "{wait}");
+    let path = format!("{batch}/signals");
+    let payload = json!({"choice": "yes", "by": "ann"});
+    let signal = json!({"name": "approved", "payload": payload, "id": "1", "reason": "checked"});
+    for result in ["accepted", "duplicate"] {
+        let sent = place.post(&path, &signal).await;
+        assert_eq!((sent.status, &sent.body["result"]), (StatusCode::OK, &json!(result)), "{sent:?}");
+    }
+    advance(&place).await;
+    assert_eq!(state(&place, &batch, 0).await, "succeeded");
+    assert_eq!(state(&place, &batch, 1).await, "active");
+    let late = place.post(&path, &json!({"name": "approved", "payload": {"choice": "no"}})).await;
+    assert_eq!(late.body["result"], "late");
+}
+
+pub(crate) async fn a_signal_that_no_task_can_use_is_refused(place: Place) {
+    let batch = waiting(&place).await;
+    let path = format!("{batch}/signals");
+    let refused = place.post(&path, &json!({"name": "aproved"})).await;
+    assert_eq!((refused.status, refused.code()), (StatusCode::NOT_FOUND, "no_such_task"), "{refused:?}");
+    assert!(refused.body["detail"].as_str().unwrap().contains("its signals are: approved"), "{refused:?}");
+    let unfit = place.post(&path, &json!({"name": "approved", "payload": {"choice": "maybe"}})).await;
+    assert_eq!(
+        (unfit.status, unfit.code()),
+        (StatusCode::UNPROCESSABLE_ENTITY, "invalid_input"),
+        "{unfit:?}"
+    );
+}
+
 pub(crate) async fn a_definition_with_too_many_objects_is_refused(place: Place) {
     let payload = vec![json!({}); 300_000];
     let answer = place

@@ -1,7 +1,13 @@
 //! Tests of batch pages of the console.
 
+use std::time::Duration;
+
+use milepost_core::batch::listing::TaskFilter;
+use milepost_core::batch::start::NewBatch;
 use milepost_core::dag::checked::Dag;
 use milepost_core::dag::definition::{Definition, Task};
+use milepost_core::dag::state::TaskState;
+use milepost_core::dag::wait::{OnTimeout, Wait};
 use milepost_testkit::wait;
 use reqwest::StatusCode;
 use serde_json::json;
@@ -38,6 +44,52 @@ pub(crate) async fn a_batch_is_stopped_goes_on_and_runs_again(place: Place) {
     let said = place.form(&format!("{page}/rerun"), &again).await.1;
     assert!(said.contains("Rerun 1: 1 task reset"), "{said}");
     assert!(operate("resume").await.starts_with("refused"), "the page is older than the rerun");
+}
+
+pub(crate) async fn a_wait_is_decided_on_the_page_of_its_batch(place: Place) {
+    let schema = json!({"properties": {"amount": {"type": "integer", "title": "Limit in francs"}}, "required": ["amount"]});
+    let wait = Wait::signal("decided").choices(["approve", "reject"]).schema(schema);
+    let wait = wait.timeout(Duration::from_hours(72), OnTimeout::Skip);
+    let tasks = Definition::new("loan").task("ask", Task::wait(wait));
+    place.store.define_dag(&Dag::check(tasks).unwrap()).await.unwrap();
+    let batch = place.store.start_batch(&NewBatch::new("loan", &json!({})).unwrap()).await.unwrap().batch;
+    while place.store.advance_batches().await.unwrap() > 0 {}
+    let page = format!("/batches/{batch}");
+    let shown = async || {
+        let html = place.page(&page).await.1;
+        html.contains("<h2>Waits</h2>") && html.contains("the signal decided")
+    };
+    wait::until("the wait is shown", shown).await;
+    let html = place.page(&page).await.1;
+    for part in ["Approve…", "Reject…", "Limit in francs", "then the task is skipped", "name=\"reason\""]
+    {
+        assert!(html.contains(part), "{part} is missing: {html}");
+    }
+    let fields = [
+        ("operation", "signal"),
+        ("name", "decided"),
+        ("text:choice", "approve"),
+        ("number:amount", "1200"),
+        ("form", "0199c6f07a1e7c3b9d430d5f5e0a1b2c"),
+        ("reason", "checked"),
+        ("back", &*page),
+    ];
+    let url = format!("{page}/signal");
+    let unfit = fields.map(|(name, value)| (name, if name == "text:choice" { "maybe" } else { value }));
+    let said = place.form(&url, &unfit).await.1;
+    assert!(said.starts_with("refused") && said.contains("approve, reject"), "{said}");
+    let said = place.form(&url, &fields).await.1;
+    assert!(said.starts_with("done"), "{said}");
+    let said = place.form(&url, &fields).await.1;
+    assert!(said.contains("submitted before"), "{said}");
+    while place.store.advance_batches().await.unwrap() > 0 {}
+    let task = place.store.batch_tasks(batch, &TaskFilter::default()).await.unwrap().remove(0);
+    assert_eq!(task.state, TaskState::Succeeded);
+    let audit = place.get(&format!("/v1/audit?subject={batch}")).await.body;
+    assert_eq!(
+        (&audit["items"][0]["what"], &audit["items"][0]["why"]),
+        (&json!("batch.signal"), &json!("checked"))
+    );
 }
 
 pub(crate) async fn a_long_history_begins_with_what_happened_last(place: Place) {

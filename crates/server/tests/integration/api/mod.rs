@@ -119,6 +119,7 @@ on_both! {
     }
     console_batches {
         a_batch_is_stopped_goes_on_and_runs_again
+        a_wait_is_decided_on_the_page_of_its_batch
         a_batch_is_started_in_the_console_with_its_input
         a_long_history_begins_with_what_happened_last
         a_preview_of_a_rerun_of_many_tasks_is_no_longer_than_people_read
@@ -284,6 +285,8 @@ on_both! {
         a_batch_goes_over_to_the_latest_version
         a_rerun_of_what_failed_counts_items
         batches_that_cannot_be_are_refused
+        a_batch_waits_for_a_signal
+        a_signal_that_no_task_can_use_is_refused
     }
     access {
         every_route_is_open_to_the_roles_that_the_document_names_and_to_nobody_else

@@ -2,7 +2,7 @@
 
 use milepost_core::dag::state::Counts;
 use milepost_core::relocation::rows::{
-    Batch, BatchInput, BatchNote, BatchSpread, BatchTask, Dag, DagTask, DagVersion,
+    Batch, BatchInput, BatchNote, BatchSignal, BatchSpread, BatchTask, BatchWait, Dag, DagTask, DagVersion,
 };
 use rusqlite::Row;
 
@@ -112,6 +112,31 @@ pub(super) fn spread(row: &Row<'_>) -> Sql<BatchSpread> {
         was: row::word(row, 3)?,
         state: row::word(row, 4)?,
         position: row.get(5)?,
+    })
+}
+
+pub(super) fn wait(row: &Row<'_>) -> Sql<BatchWait> {
+    Ok(BatchWait {
+        batch: row::batch_id(row, 0)?,
+        task: row.get(1)?,
+        signal: row.get(2)?,
+        since: row::time(row, 3)?,
+        until: row::time_opt(row, 4)?,
+        on_timeout: row::word(row, 5)?,
+        check_at: row::time_opt(row, 6)?,
+        output: row.get(7)?,
+    })
+}
+
+pub(super) fn signal(row: &Row<'_>) -> Sql<BatchSignal> {
+    Ok(BatchSignal {
+        pos: row.get(0)?,
+        batch: row::batch_id(row, 1)?,
+        id: row.get(2)?,
+        name: row.get(3)?,
+        state: row.get(4)?,
+        sent_at: row::time(row, 5)?,
+        payload: row.get(6)?,
     })
 }
 

@@ -128,6 +128,8 @@ fn page(conn: &Connection, part: Part, after: Position, rows_max: u32) -> Result
         Part::BatchInputs => look.page(sql!("move/batch_input"), batch::input, Rows::BatchInputs),
         Part::BatchTasks => look.page(sql!("move/batch_task"), batch::task, Rows::BatchTasks),
         Part::BatchSpreads => look.page(sql!("move/batch_spread"), batch::spread, Rows::BatchSpreads),
+        Part::BatchWaits => look.page(sql!("move/batch_wait"), batch::wait, Rows::BatchWaits),
+        Part::BatchSignals => look.page(sql!("move/batch_signal"), batch::signal, Rows::BatchSignals),
         Part::BatchHistory => look.page(sql!("move/batch_history"), batch::note, Rows::BatchHistory),
         Part::Aggregates => look.page(sql!("move/aggregate"), head, Rows::Aggregates),
         Part::Events => look.page(sql!("move/event"), read_event, Rows::Events),
@@ -252,6 +254,7 @@ impl RowRange<'_> {
                 | Part::Audit
                 | Part::BulkFailures
                 | Part::BatchSpreads
+                | Part::BatchSignals
                 | Part::BatchHistory
                 | Part::Events
                 | Part::ParkedEvents
@@ -262,7 +265,7 @@ impl RowRange<'_> {
             (Position::Start, Part::Keys | Part::Aggregates) => {
                 vec![String::new().into(), String::new().into()]
             }
-            (Position::Start, Part::BulkTargets | Part::BatchTasks) => {
+            (Position::Start, Part::BulkTargets | Part::BatchTasks | Part::BatchWaits) => {
                 vec![Vec::new().into(), i64::MIN.into()]
             }
             (Position::Start, Part::ProcessedEvents | Part::DeadEvents) => {

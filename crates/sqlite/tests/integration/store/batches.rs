@@ -5,9 +5,11 @@ use std::time::Duration;
 use milepost_core::batch::RESULT_BYTES_MAX;
 use milepost_core::batch::listing::{TaskFilter, TaskView};
 use milepost_core::batch::start::NewBatch;
+use milepost_core::batch::wait::{NewSignal, SignalResult};
 use milepost_core::dag::checked::Dag;
 use milepost_core::dag::definition::{Definition, Task};
 use milepost_core::dag::state::{BatchState, TaskState};
+use milepost_core::dag::wait::Wait;
 use milepost_core::error::StoreError;
 use milepost_core::finish::Finish;
 use milepost_core::ident::BatchId;
@@ -36,6 +38,25 @@ async fn advance(home: &Home) {
 
 async fn tasks(home: &Home, batch: BatchId) -> Vec<TaskView> {
     home.store.batch_tasks(batch, &TaskFilter::default()).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_signal_is_sent_when_its_transaction_commits() {
+    let home = Home::new().await;
+    let dag = Dag::check(Definition::new("d").task("ask", Task::wait(Wait::signal("approved")))).unwrap();
+    home.store.define_dag(&dag).await.unwrap();
+    let batch = home.store.start_batch(&NewBatch::new("d", &()).unwrap()).await.unwrap().batch;
+    let signal = NewSignal::new(batch, "approved");
+    let mut conn = home.connection();
+    for (commits, state) in [(false, TaskState::Active), (true, TaskState::Succeeded)] {
+        let tx = conn.transaction().unwrap();
+        assert_eq!(milepost_sqlite::signal(&tx, &signal).unwrap(), SignalResult::Accepted);
+        assert_eq!(milepost_sqlite::signal(&tx, &signal).unwrap(), SignalResult::Duplicate);
+        let ended = if commits { tx.commit() } else { tx.rollback() };
+        ended.unwrap();
+        while home.store.advance_batches().await.unwrap() > 0 {}
+        assert_eq!(tasks(&home, batch).await[0].state, state);
+    }
 }
 
 #[tokio::test]

@@ -80,6 +80,22 @@ public final class Client {
         return Created.of(create("/v1/bulk-runs", run.body(codec), run.key(), run.traceparent()));
     }
 
+    /**
+     * Sends a signal to a batch; returns when it is durable. The task that waits for it succeeds, with the payload as its output. A second signal for the
+     * batch with the same id changes nothing. Repeats the request if necessary.
+     *
+     * @param payload what {@link Json#write} accepts
+     * @param id {@code null}: a new one
+     * @return {@code accepted}, {@code duplicate}, or {@code late} if the task has ended
+     */
+    public String signal(UUID batch, String name, Object payload, String id) {
+        Map<String, Object> body = new HashMap<>();
+        body.put("name", name);
+        body.put("payload", payload);
+        body.put("id", id == null ? UUID.randomUUID().toString() : id);
+        return Answer.part(Answer.of(ask("POST", "/v1/batches/" + batch + "/signals", body, TRIES)), "result", String.class);
+    }
+
     /** Returns a job. */
     public JobView job(UUID id) {
         return JobView.of(ask("GET", "/v1/jobs/" + id, null, TRIES));

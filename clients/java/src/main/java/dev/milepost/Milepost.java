@@ -139,6 +139,19 @@ public final class Milepost {
             .one(Milepost::created);
     }
 
+    /**
+     * Sends a signal to a batch: the task that waits for it succeeds, with the payload as its output. A second signal for the batch with the same id
+     * changes nothing.
+     *
+     * @param id {@code null}: a new one
+     * @return {@code accepted}, {@code duplicate}, or {@code late} if the task has ended
+     */
+    public String signal(Connection connection, UUID batch, String name, Object payload, String id) {
+        return Query.of(connection, """
+                select milepost.signal(cast(? as uuid), cast(? as text), cast(? as jsonb), cast(? as text))""")
+            .with(batch).with(name).with(json(payload, "the payload")).with(id).one(row -> row.getString(1));
+    }
+
     /** Starts a run of a bulk job. */
     public Created startBulk(Connection connection, NewBulkRun run) {
         return Query.of(connection, """
