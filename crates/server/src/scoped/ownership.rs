@@ -180,6 +180,8 @@ impl ScopedStore {
                 jobs_are_own &= self.token.has(&task.queue, kind);
             }
         }
+        // A DAG that only waits belongs to no queue and no kind.
+        jobs_are_own &= definition.tasks.iter().any(|(_, task)| task.wait.is_none());
         VersionNeeds { jobs_are_own, bulks: bulks.into_iter().collect(), dags: dags.into_iter().collect() }
     }
 
