@@ -1,6 +1,5 @@
 //! Waits of tasks on the page of a batch, and the forms that send their signals.
 
-use axum::extract::State;
 use axum::response::Response;
 use milepost_core::actions::batch::WaitAction;
 use milepost_core::batch::listing::{BatchView, TaskView};
@@ -100,7 +99,7 @@ fn title(choice: &str) -> String {
 }
 
 /// Sends a signal.
-pub(super) async fn signal(State(app): State<App>, Path(id): Path<BatchId>, sent: Sent) -> Response {
+pub(super) async fn signal(app: App, Path(id): Path<BatchId>, sent: Sent) -> Response {
     let done = async {
         let store = acting(&app, &sent)?;
         let signal = new_signal(id, &sent)?;

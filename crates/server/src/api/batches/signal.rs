@@ -1,22 +1,22 @@
 //! Signals for batches.
 
 use axum::Json;
-use axum::extract::State;
 use milepost_core::batch::wait::{NewSignal, Signaled};
 use milepost_core::ident::BatchId;
 use serde::Deserialize;
+use serde_json::json;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::actor::RequestActor;
-use crate::app::App;
+use crate::app::{App, Server};
 use crate::body::Body;
 use crate::params::Path;
 use crate::problem::Problem;
 
-pub(super) fn routes() -> OpenApiRouter<App> {
+pub(super) fn routes() -> OpenApiRouter<Server> {
     OpenApiRouter::new().routes(routes!(signal_batch))
 }
 
@@ -43,10 +43,11 @@ struct SignalRequest {
 /// waits is kept. 404 when no task of the batch waits for a signal with this name. With an `id`, the request can be repeated safely.
 #[utoipa::path(
     post, path = "/v1/batches/{id}/signals", tag = "batches", params(("id" = BatchId, Path, description = "The batch")),
-    request_body = SignalRequest, responses((status = 200, body = Signaled)), security(("token" = ["operator"]))
+    request_body = SignalRequest, responses((status = 200, body = Signaled)), security(("token" = ["operator"])),
+    extensions(("x-limited-tokens" = json!("own")))
 )]
 async fn signal_batch(
-    State(app): State<App>,
+    app: App,
     actor: RequestActor,
     Path(id): Path<BatchId>,
     Body(request): Body<SignalRequest>,
