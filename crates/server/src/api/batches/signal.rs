@@ -4,7 +4,6 @@ use axum::Json;
 use milepost_core::batch::wait::{NewSignal, Signaled};
 use milepost_core::ident::BatchId;
 use serde::Deserialize;
-use serde_json::json;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
