@@ -138,11 +138,11 @@ codes! {
     InvalidRetention = "invalid_retention", UNPROCESSABLE_ENTITY,
         means "The period is not permitted.",
         remedy "Correct the request; `detail` names the fault.";
-    InvalidSilence = "invalid_silence", UNPROCESSABLE_ENTITY,
-        means "The alert or the duration of a silence is not permitted.",
-        remedy "Correct the request; `detail` names the fault.";
     InvalidSchedule = "invalid_schedule", UNPROCESSABLE_ENTITY,
         means "The schedule is not permitted.",
+        remedy "Correct the request; `detail` names the fault.";
+    InvalidSilence = "invalid_silence", UNPROCESSABLE_ENTITY,
+        means "The alert or the duration of a silence is not permitted.",
         remedy "Correct the request; `detail` names the fault.";
     InvalidToken = "invalid_token", UNPROCESSABLE_ENTITY,
         means "The token cannot be created or changed with these values.",
