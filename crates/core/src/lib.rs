@@ -55,6 +55,7 @@ pub mod json;
 pub mod limit;
 pub mod listing;
 pub mod named;
+pub mod oidc;
 pub mod pool;
 pub mod port;
 pub mod precedence;

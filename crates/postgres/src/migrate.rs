@@ -88,6 +88,12 @@ const MIGRATIONS: Migrations = Migrations(&[
         compatible_from: 2,
         sql: include_str!("../migrations/0013/payload_types.sql"),
     },
+    Migration {
+        name: "oidc",
+        summary: "adds columns to console sessions, of which there are few, and a table of sign-ins with a provider",
+        compatible_from: 2,
+        sql: include_str!("../migrations/0014/oidc.sql"),
+    },
 ]);
 
 /// The tables of the first release, one file for each subject.

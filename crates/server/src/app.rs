@@ -22,6 +22,7 @@ use crate::intake::Intake;
 use crate::large_reads::LargeReads;
 use crate::limits::Counted;
 use crate::metrics::Metrics;
+use crate::oidc::Provider;
 use crate::query_cache::Last;
 use crate::readiness::Readiness;
 use crate::reference::document::Reference;
@@ -43,6 +44,8 @@ pub(crate) struct Shared {
     /// Access control: tokens, sessions, the accepted host names of the server, and the role that each route needs.
     pub(crate) tokens: Arc<Tokens>,
     pub(crate) sessions: Arc<Sessions>,
+    /// The provider with which people sign in.
+    pub(crate) oidc: Option<Provider>,
     pub(crate) hosts: Arc<Hosts>,
     pub(crate) roles: Arc<Roles>,
     /// Request rates and requests in flight of each client.

@@ -24,6 +24,7 @@ mod large_reads;
 mod limits;
 mod listen;
 pub mod metrics;
+mod oidc;
 mod openapi;
 mod operate_in_bulk;
 mod pages;
@@ -76,6 +77,8 @@ pub use crate::limits::Limits;
 use crate::listen::Tls;
 pub use crate::listen::{TlsError, TlsFiles};
 use crate::metrics::{Counts, Metrics};
+use crate::oidc::Provider;
+pub use crate::oidc::{InvalidOidc, OidcOptions, check_external_url, check_issuer};
 use crate::pages::Pages;
 use crate::problem::Code;
 pub use crate::problem::Problem;
@@ -151,6 +154,9 @@ pub enum ServerError {
     /// The query whether the store has tokens failed.
     #[error("the store cannot be queried for tokens")]
     Store(#[from] StoreError),
+    /// The settings of sign-in with a provider cannot be used.
+    #[error("{0}")]
+    Oidc(#[from] InvalidOidc),
     /// The address of the listener cannot be determined.
     #[error("the address of the listener cannot be determined")]
     Address(#[source] std::io::Error),
@@ -184,9 +190,11 @@ fn router(store: Arc<dyn Store>, options: Options, stop: CancellationToken) -> R
     );
     let routes = routes.merge(pages.into_router(&mut roles));
     let speaks_tls = tls.is_some();
+    let oidc = access.oidc.clone().map(Provider::new).transpose()?;
     let app = App::from(Shared {
         intake: Intake::start(Arc::clone(&store)),
-        tokens: Arc::new(Tokens::new(Arc::clone(&store), access.require_tokens)),
+        tokens: Arc::new(Tokens::new(Arc::clone(&store), access.require_tokens || oidc.is_some())),
+        oidc,
         sessions: Arc::new(Sessions::new(access.sessions, speaks_tls || access.behind_tls)),
         hosts: Arc::new(Hosts::new(&access)),
         limits: Arc::new(Counted::new(&limits)),
@@ -235,6 +243,7 @@ fn pages() -> Pages {
         .add(Method::GET, "/readyz", Needed::Nothing, get(health::ready))
         .add(Method::GET, "/metrics", Needed::Role(Role::Viewer), get(metrics::scrape::get))
         .merge(session::sign_in::routes())
+        .merge(oidc::sign_in::routes())
 }
 
 /// Returns the routes that are not in the OpenAPI document: method, path, and the role that is needed, if any.
@@ -271,6 +280,8 @@ pub async fn serve(
     let asking = options.exposure_when_available(store.as_ref());
     let Some(exposure) = stop.run_until_cancelled(asking).await.transpose()? else { return Ok(()) };
     exposure.check(address)?;
+    // People sign in, so that it is never open.
+    options.access.open_to_all &= options.access.oidc.is_none();
     // If only this machine reaches the server, the flag changes nothing: only names of this machine and allowed ones are answered.
     options.access.open_to_all &= exposure.is_reached(address);
     // Decided once, at the start: revoking the last token must not open the address to everyone.
@@ -308,7 +319,9 @@ impl Options {
     /// Reading from the store whether it has tokens fails.
     pub async fn exposure(&self, store: &dyn Store) -> Result<Exposure, StoreError> {
         Ok(Exposure {
-            asks_for_tokens: self.access.require_tokens || store.has_tokens().await?,
+            asks_for_tokens: self.access.require_tokens
+                || self.access.oidc.is_some()
+                || store.has_tokens().await?,
             insecure_no_tokens: self.access.open_to_all,
             tls: self.tls.is_some(),
             insecure_no_tls: self.access.behind_tls,

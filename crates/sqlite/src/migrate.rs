@@ -53,6 +53,12 @@ const MIGRATIONS: Migrations = Migrations(&[
         compatible_from: 1,
         sql: include_str!("../migrations/0008/retention_settings.sql"),
     },
+    Migration {
+        name: "oidc",
+        summary: "adds columns to console sessions, of which there are few, and a table of sign-ins with a provider",
+        compatible_from: 1,
+        sql: include_str!("../migrations/0009/oidc.sql"),
+    },
 ]);
 
 /// The tables of the first release, one file for each subject.

@@ -19,6 +19,7 @@ mod http;
 mod humane;
 mod kind;
 mod limit;
+mod oidc;
 mod redis;
 mod retention;
 mod schedule;
@@ -273,6 +274,7 @@ pub(crate) fn parse(
         .flat_map(StoreAddress::passwords)
         .chain(redis.iter().flat_map(Redis::passwords))
         .chain(databases.values().flat_map(DatabaseEntry::passwords))
+        .chain(serve.passwords())
         .collect();
     let holds_password =
         passwords.iter().any(|password| !password.is_empty() && text.contains(password.as_str()));

@@ -17,8 +17,8 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use milepost_core::error::StoreError;
-use milepost_core::session::{FoundSession, NewSession};
-use milepost_core::token::{Digest, FoundToken};
+use milepost_core::session::{FoundSession, FoundUser, NewSession, SessionUser};
+use milepost_core::token::Digest;
 
 use self::sessions::Known;
 use crate::access::{Identity, Recalled, check, cookie as read_cookie};
@@ -81,11 +81,24 @@ async fn recall(
     }
     let found = in_time(app.store.session(id, &sessions.times, used)).await?;
     let Some(found) = found else { return Ok(None) };
-    check(&found.token)?;
-    let FoundSession { id: present, token, csrf, rotate } = found;
-    let known = Known { id: present, token, csrf: csrf.into(), used };
+    check_user(app, &found.user)?;
+    let FoundSession { id: present, user, csrf, rotate } = found;
+    let known = Known { id: present, user, csrf: csrf.into(), used };
     sessions.known.keep(id, known.clone());
     Ok(Some((known, rotate)))
+}
+
+/// Refuses the user of a session whose token is not valid, or whose role the configuration does not grant any more.
+pub(crate) fn check_user(app: &App, user: &FoundUser) -> Result<(), Problem> {
+    match user {
+        FoundUser::Token(token) => check(token),
+        FoundUser::Person(person) if app.oidc.as_ref().is_some_and(|oidc| oidc.grants(person)) => Ok(()),
+        FoundUser::Person(person) => {
+            let words =
+                format!("the configuration does not give {} the role of this session any more", person.who());
+            Err(Problem::new(Code::SessionOver, words))
+        }
+    }
 }
 
 /// Returns whether the request is an automatic refresh or an event stream: an open page does not count as use of the session.
@@ -95,11 +108,11 @@ fn is_refresh(headers: &HeaderMap) -> bool {
 }
 
 fn identity(known: &Known) -> Identity {
-    Identity {
-        session: Some(known.id),
-        csrf: Arc::clone(&known.csrf),
-        ..Identity::of_token(&known.token.view)
-    }
+    let identity = match &known.user {
+        FoundUser::Token(token) => Identity::of_token(&token.view),
+        FoundUser::Person(person) => Identity::of_person(person),
+    };
+    Identity { session: Some(known.id), csrf: Arc::clone(&known.csrf), ..identity }
 }
 
 /// Returns the current session, or `None` if it has ended. Does not count as use.
@@ -114,23 +127,23 @@ async fn rotate(app: &App, id: &Digest) -> Result<Option<HeaderValue>, Problem> 
     Ok(if rotated { app.sessions.cookie.with(&next) } else { None })
 }
 
-/// Starts a session with this token and returns its cookie.
-async fn begin(app: &App, token: &FoundToken) -> Result<Option<HeaderValue>, Problem> {
+/// Starts a session of this user and returns its cookie.
+pub(crate) async fn begin(app: &App, user: SessionUser) -> Result<Option<HeaderValue>, Problem> {
     let id = random()?;
-    let session = NewSession { id: Digest::of(&id), token: token.view.prefix.clone(), csrf: random()? };
+    let session = NewSession { id: Digest::of(&id), user, csrf: random()? };
     app.store.begin_session(&session, &app.sessions.times).await?;
     Ok(app.sessions.cookie.with(&id))
 }
 
 /// Ends the session of the request, if there is one.
-async fn end(app: &App, headers: &HeaderMap) -> Result<(), StoreError> {
+pub(crate) async fn end(app: &App, headers: &HeaderMap) -> Result<(), StoreError> {
     let Some(id) = shown(app, headers) else { return Ok(()) };
     app.sessions.known.forget(&id);
     app.store.end_session(&id).await
 }
 
 /// Returns 256 random bits as text.
-fn random() -> Result<String, Problem> {
+pub(crate) fn random() -> Result<String, Problem> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).map_err(|error| {
         tracing::error!(%error, "the operating system returned no random numbers");

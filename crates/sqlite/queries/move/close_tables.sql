@@ -13,7 +13,8 @@ WITH own (name) AS (VALUES
     ('milepost_inbox_consumer'), ('milepost_processed_event'), ('milepost_aggregate_checkpoint'), ('milepost_inbox_parked'),
     ('milepost_inbox_dead'), ('milepost_inbox_tally'),
     ('milepost_subscription'), ('milepost_publisher'), ('milepost_parked_aggregate'), ('milepost_parked_event'), ('milepost_dead_event'),
-    ('milepost_log_prune'), ('milepost_change_source'), ('milepost_access_token'), ('milepost_console_session')
+    ('milepost_log_prune'), ('milepost_change_source'), ('milepost_access_token'), ('milepost_console_session'),
+    ('milepost_console_sign_in')
 ),
 change (verb) AS (VALUES ('INSERT'), ('UPDATE'), ('DELETE'))
 SELECT printf('CREATE TRIGGER %s_departed_%s BEFORE %s ON %s BEGIN SELECT RAISE(ABORT, %Q); END',
