@@ -109,12 +109,17 @@ impl RoleRules {
             let group = self.groups(role).find(|group| held.contains(group))?;
             Some((role, self.grant(role, Some(group))))
         });
-        granted.or_else(|| self.default_role.map(|role| (role, self.grant(role, None))))
+        granted.or_else(|| self.default_role().map(|role| (role, self.grant(role, None))))
     }
 
     fn groups(&self, role: Role) -> impl Iterator<Item = &str> {
         let of_role = self.roles.iter().filter(move |(its, _)| *its == role);
         of_role.flat_map(|(_, groups)| groups).map(String::as_str)
+    }
+
+    /// Returns the default role, unless it is not one of people.
+    fn default_role(&self) -> Option<Role> {
+        self.default_role.filter(|role| ROLES.contains(role))
     }
 
     /// Returns the hash of a rule. `group` is `None` for the default role.
@@ -127,7 +132,7 @@ impl RoleRules {
     pub fn grants(&self) -> HashSet<[u8; 32]> {
         let of_groups =
             ROLES.into_iter().flat_map(|role| self.groups(role).map(move |group| (role, Some(group))));
-        let rules = of_groups.chain(self.default_role.map(|role| (role, None)));
+        let rules = of_groups.chain(self.default_role().map(|role| (role, None)));
         rules.map(|(role, group)| *self.grant(role, group).as_bytes()).collect()
     }
 }
@@ -187,6 +192,9 @@ mod tests {
         let rules = RoleRules { default_role: Some(Role::Viewer), ..rules() };
         assert_eq!(rules.person(&of_groups(json!(["x"]))).unwrap().role, Role::Viewer);
         assert_eq!(rules.person(&of_groups(json!(["root"]))).unwrap().role, Role::Admin);
+        let workers = vec![(Role::Worker, vec!["x".to_owned()])];
+        let rules = RoleRules { roles: workers, default_role: Some(Role::Worker), ..rules };
+        assert!(rules.person(&of_groups(json!(["x"]))).is_err() && rules.grants().is_empty(), "people are no workers");
     }
 
     #[test]

@@ -191,11 +191,12 @@ fn router(store: Arc<dyn Store>, options: Options, stop: CancellationToken) -> R
     let routes = routes.merge(pages.into_router(&mut roles));
     let speaks_tls = tls.is_some();
     let oidc = access.oidc.clone().map(Provider::new).transpose()?;
+    let is_secure = speaks_tls || access.behind_tls || oidc.as_ref().is_some_and(Provider::is_reached_by_tls);
     let app = App::from(Shared {
         intake: Intake::start(Arc::clone(&store)),
         tokens: Arc::new(Tokens::new(Arc::clone(&store), access.require_tokens || oidc.is_some())),
         oidc,
-        sessions: Arc::new(Sessions::new(access.sessions, speaks_tls || access.behind_tls)),
+        sessions: Arc::new(Sessions::new(access.sessions, is_secure)),
         hosts: Arc::new(Hosts::new(&access)),
         limits: Arc::new(Counted::new(&limits)),
         roles: Arc::new(roles),

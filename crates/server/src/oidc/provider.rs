@@ -83,6 +83,11 @@ impl Provider {
         &self.origin
     }
 
+    /// Returns whether browsers reach the server by HTTPS.
+    pub(crate) fn is_reached_by_tls(&self) -> bool {
+        self.origin.starts_with("https://")
+    }
+
     pub(super) fn rules(&self) -> &RoleRules {
         &self.options.rules
     }

@@ -64,7 +64,6 @@ pub(super) fn published(signature: Signature) -> Option<Value> {
     let encoded = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
     match signature {
         Signature::Rs256 => {
-            let key = rsa();
             let key: PublicKeyComponents<Vec<u8>> = rsa().public().into();
             let (n, e) = (encoded(&key.n), encoded(&key.e));
             Some(json!({"kty": "RSA", "use": "sig", "alg": "RS256", "kid": id(signature), "n": n, "e": e}))

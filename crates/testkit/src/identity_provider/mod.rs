@@ -16,7 +16,7 @@ use axum::routing::{get, post};
 use axum::{Form, Router};
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
-use serde_json::{Value, json};
+use serde_json::json;
 use sha2::{Digest, Sha256};
 use tokio::net::TcpListener;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -94,19 +94,18 @@ impl IdentityProvider {
 }
 
 impl Shared {
-    /// Counts a call. `Err` is the faulty answer, if the test wants one.
-    async fn called(&self, what: &'static str) -> Result<(), Response> {
+    /// Counts a call. Returns the faulty answer, if the test wants one.
+    async fn called(&self, what: &'static str) -> Option<Response> {
         self.calls.lock().expect("not poisoned").push(what);
-        let fault = self.answers.lock().expect("not poisoned").fault(what);
-        match fault {
-            None => Ok(()),
-            Some(fault) => Err(fault.answer(&self.issuer).await),
-        }
+        let fault = self.answers.lock().expect("not poisoned").fault(what)?;
+        Some(fault.answer(&self.issuer).await)
     }
 }
 
-async fn configuration(State(shared): State<Arc<Shared>>) -> Result<Json<Value>, Response> {
-    shared.called("configuration").await?;
+async fn configuration(State(shared): State<Arc<Shared>>) -> Response {
+    if let Some(faulty) = shared.called("configuration").await {
+        return faulty;
+    }
     let Shared { issuer, answers, .. } = shared.as_ref();
     let mut configuration = json!({
         "issuer": issuer,
@@ -121,13 +120,15 @@ async fn configuration(State(shared): State<Arc<Shared>>) -> Result<Json<Value>,
     });
     let changes = answers.lock().expect("not poisoned").configuration.clone();
     configuration.as_object_mut().expect("an object").extend(changes);
-    Ok(Json(configuration))
+    Json(configuration).into_response()
 }
 
-async fn keys(State(shared): State<Arc<Shared>>) -> Result<Json<Value>, Response> {
-    shared.called("keys").await?;
+async fn keys(State(shared): State<Arc<Shared>>) -> Response {
+    if let Some(faulty) = shared.called("keys").await {
+        return faulty;
+    }
     let keys = shared.answers.lock().expect("not poisoned").public_keys();
-    Ok(Json(json!({ "keys": keys })))
+    Json(json!({ "keys": keys })).into_response()
 }
 
 /// The page to sign in: it does not ask, and sends the browser back with a code.
@@ -162,11 +163,13 @@ async fn token(
     State(shared): State<Arc<Shared>>,
     headers: HeaderMap,
     Form(given): Form<Parameters>,
-) -> Result<Response, Response> {
-    shared.called("token").await?;
+) -> Response {
+    if let Some(faulty) = shared.called("token").await {
+        return faulty;
+    }
     let refused = |error: &str| {
         let told = json!({"error": error, "error_description": format!("{error} for {given:?} with {CLIENT_SECRET}")});
-        Err((StatusCode::BAD_REQUEST, Json(told)).into_response())
+        (StatusCode::BAD_REQUEST, Json(told)).into_response()
     };
     if !is_client(&headers, &given) {
         return refused("invalid_client");
@@ -183,7 +186,7 @@ async fn token(
     let id_token = shared.answers.lock().expect("not poisoned").id_token(&shared.issuer, &asked["nonce"]);
     let answer =
         json!({"access_token": "unused", "token_type": "Bearer", "expires_in": 300, "id_token": id_token});
-    Ok(([(header::CACHE_CONTROL, "no-store")], Json(answer)).into_response())
+    ([(header::CACHE_CONTROL, "no-store")], Json(answer)).into_response()
 }
 
 /// Returns whether the secret is in the header, each part encoded as a form, or in the body.
