@@ -391,6 +391,7 @@ mod tests {
                 "968e7d11fdeecd49",
                 "a8ca21221b895ff2",
                 "013a1db73088b51f",
+                "068111816c156e66",
             ],
             "add a migration instead of editing a released one"
         );

@@ -170,6 +170,7 @@ mod tests {
                 "43661db54a2f2bf9",
                 "1ddcae1c7273ecd8",
                 "b4365887ad8e2289",
+                "8c0a7f422bea5c32",
             ],
             "add a migration instead of editing a released one"
         );
