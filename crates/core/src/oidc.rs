@@ -194,7 +194,10 @@ mod tests {
         assert_eq!(rules.person(&of_groups(json!(["root"]))).unwrap().role, Role::Admin);
         let workers = vec![(Role::Worker, vec!["x".to_owned()])];
         let rules = RoleRules { roles: workers, default_role: Some(Role::Worker), ..rules };
-        assert!(rules.person(&of_groups(json!(["x"]))).is_err() && rules.grants().is_empty(), "people are no workers");
+        assert!(
+            rules.person(&of_groups(json!(["x"]))).is_err() && rules.grants().is_empty(),
+            "people are no workers"
+        );
     }
 
     #[test]

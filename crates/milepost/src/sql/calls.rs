@@ -153,7 +153,8 @@ pub fn emit_many(events: &[NewEvent]) -> StoreResult<Call<Vec<Emitted>>> {
         headers: (!event.headers.is_empty()).then(|| json!(event.headers)),
     });
     let arguments = argument(&events.collect::<Vec<_>>())?;
-    let convert = |text: &str| Ok(parsed::<Vec<EmittedAnswer>>(text)?.into_iter().map(Emitted::from).collect());
+    let convert =
+        |text: &str| Ok(parsed::<Vec<EmittedAnswer>>(text)?.into_iter().map(Emitted::from).collect());
     Ok(Call { sql: sql!("emit_many"), arguments, convert })
 }
 

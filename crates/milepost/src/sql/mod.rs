@@ -26,7 +26,8 @@ use milepost_core::port::StoreResult;
 use serde::de::DeserializeOwned;
 
 pub use self::calls::{
-    BulkRun, cancel, complete, emit, emit_many, enqueue, enqueue_many, next_parked, once, receive, start_batch, start_bulk,
+    BulkRun, cancel, complete, emit, emit_many, enqueue, enqueue_many, next_parked, once, receive,
+    start_batch, start_bulk,
 };
 pub use self::refusal::Refusal;
 

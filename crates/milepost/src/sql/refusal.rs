@@ -73,8 +73,10 @@ mod tests {
     #[test]
     fn every_documented_sqlstate_has_a_reason() {
         let page = include_str!("../../../../docs/SQL.md");
-        let listed: Vec<&str> =
-            page.lines().filter_map(|line| line.strip_prefix("| `MP")?.split_once('`').map(|(code, _)| code)).collect();
+        let listed: Vec<&str> = page
+            .lines()
+            .filter_map(|line| line.strip_prefix("| `MP")?.split_once('`').map(|(code, _)| code))
+            .collect();
         assert_eq!(listed.len(), Refusal::ALL.len(), "{listed:?}");
         for code in listed {
             assert!(Refusal::of(&format!("MP{code}")).is_some(), "MP{code}");

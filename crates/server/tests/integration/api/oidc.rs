@@ -1,8 +1,9 @@
 //! Tests of sign-in with a provider.
 
+use milepost_core::limit::Rate;
 use milepost_core::oidc::RoleRules;
 use milepost_core::token::Role;
-use milepost_server::{AccessOptions, OidcOptions, Options};
+use milepost_server::{AccessOptions, Limits, OidcOptions, Options};
 use milepost_testkit::identity_provider::{CLIENT_ID, CLIENT_SECRET, Fault, IdentityProvider, Signature};
 use milepost_testkit::wait;
 use reqwest::redirect::Policy;
@@ -25,8 +26,14 @@ pub(super) fn rules(issuer: &str) -> RoleRules {
     }
 }
 
-/// Starts a server on the store of `place` whose users sign in with this provider.
+/// Starts a server on the store of `place` whose users sign in with this provider, as often as the test does.
 pub(super) async fn with_rules(place: &Place, rules: RoleRules) -> Place {
+    let often = Rate::new(10_000.0, 10_000);
+    with_limits(place, rules, Limits { sign_ins: often, unknown_tokens: often, ..Limits::default() }).await
+}
+
+/// Starts a server on the store of `place` whose users sign in with this provider.
+pub(super) async fn with_limits(place: &Place, rules: RoleRules, limits: Limits) -> Place {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let oidc = OidcOptions {
         rules,
@@ -36,7 +43,7 @@ pub(super) async fn with_rules(place: &Place, rules: RoleRules) -> Place {
         external_url: format!("http://{}", listener.local_addr().unwrap()),
     };
     let access = AccessOptions { oidc: Some(oidc), ..AccessOptions::default() };
-    Place::serve_on(listener, place.store.clone(), Options { access, ..Options::default() })
+    Place::serve_on(listener, place.store.clone(), Options { access, limits, ..Options::default() })
 }
 
 /// Starts a provider, and a server whose users sign in with it.
