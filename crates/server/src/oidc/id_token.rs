@@ -36,6 +36,8 @@ pub(super) enum Unverified {
     Claims(ClaimsVerificationError),
     #[error("{reason}")]
     Signature { reason: SignatureVerificationError },
+    #[error("azp names another client")]
+    OtherParty,
     #[error("its claims are not an object")]
     NoObject,
     #[error("it is not valid yet: nbf is after the time of the store's clock")]
@@ -64,7 +66,7 @@ pub(super) fn verify(
     let expires_after = SystemTime::from(now - skew);
     let keys = metadata.jwks().clone();
     // As for a client without a secret: no secret is a key.
-    let verifier = CoreIdTokenVerifier::new_public_client(client_id, metadata.issuer().clone(), keys)
+    let verifier = CoreIdTokenVerifier::new_public_client(client_id.clone(), metadata.issuer().clone(), keys)
         .set_allowed_algs(ALGORITHMS)
         .set_time_fn(move || expires_after.into())
         .set_issue_time_verifier_fn(move |issued| {
@@ -82,6 +84,10 @@ pub(super) fn verify(
         other => Unverified::Claims(other),
     })?;
     let claims = all_claims(token)?;
+    // The library leaves this claim to its callers.
+    if claims.get("azp").is_some_and(|azp| azp.as_str() != Some(client_id.as_str())) {
+        return Err(Unverified::OtherParty);
+    }
     let starts = claims.get("nbf").and_then(Value::as_i64).and_then(|nbf| Timestamp::from_second(nbf).ok());
     if starts.is_some_and(|starts| starts > now + skew) {
         return Err(Unverified::NotYet);

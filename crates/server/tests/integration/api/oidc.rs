@@ -148,7 +148,7 @@ pub(crate) async fn somebody_signs_in_with_the_account_of_their_company(place: P
     let audit = place.token(Role::Admin).await;
     let audit = server.request(Method::GET, "/v1/audit").bearer_auth(audit.reveal()).send().await.unwrap();
     assert!(audit.text().await.unwrap().contains("\"oidc:ada@example.org\""));
-    let audit = server.request(Method::GET, "/v1/audit").header("cookie", &session).send().await.unwrap();
+    let audit = server.request(Method::GET, "/audit").header("cookie", &session).send().await.unwrap();
     assert_eq!(audit.status(), StatusCode::FORBIDDEN, "an operator is no admin");
     assert_eq!(provider.calls("configuration"), 1, "it is cached");
 }
