@@ -119,7 +119,8 @@ grant select on milepost.schema_migration, milepost.transition, milepost.arrival
 
 -- Access tokens: only the server changes them. A worker that serves its metrics (`milepost serve --only work`) checks the
 -- tokens of its clients; it can read only digests, from which no token can be derived.
-grant select, insert, update, delete on milepost.access_token, milepost.console_session to milepost_server;
+grant select, insert, update, delete on milepost.access_token, milepost.console_session, milepost.console_sign_in
+    to milepost_server;
 grant select on milepost.access_token to milepost_worker;
 
 -- Alerts: only servers record them and send messages about them.

@@ -334,6 +334,10 @@ macro_rules! conformance {
                 a_session_is_over_when_it_is_idle_or_old
                 a_session_goes_on_while_somebody_uses_it_and_not_by_a_page_left_open
                 the_id_of_a_session_is_changed_once_and_the_old_one_counts_for_a_moment
+                a_session_of_a_person_has_their_name_and_role
+                a_sign_in_is_returned_once_and_only_with_its_state
+                a_sign_in_that_takes_too_long_is_over
+                of_too_many_sign_ins_the_oldest_are_deleted
             }
             transitions {
                 every_pair_agrees_with_the_transition_function

@@ -5,7 +5,10 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use milepost_core::audit::AuditFilter;
 use milepost_core::error::StoreError;
-use milepost_core::session::{NewSession, SessionTimes};
+use milepost_core::oidc::Person;
+use milepost_core::session::{
+    FoundUser, NewSession, NewSignIn, ReturnedSignIn, SessionTimes, SessionUser, SignInLimits,
+};
 use milepost_core::token::{
     Digest, InvalidToken, NewToken, RANDOM_BYTES, Role, Secret, Standing, TokenScope,
 };
@@ -62,12 +65,17 @@ pub async fn a_token_keeps_the_queues_and_kinds_that_it_is_limited_to(scene: Sce
     let audited = scene.store.audit_log(&AuditFilter { limit: 10, ..AuditFilter::default() }).await.unwrap();
     let scopes: Vec<_> = audited.iter().map(|entry| entry.detail["after"].get("scope")).collect();
     assert_eq!(scopes, [None, Some(&serde_json::json!(scope))], "newest first");
-    let session = NewSession { id: Digest::of("s"), token: made.prefix.clone(), csrf: "c".to_owned() };
+    let session = NewSession {
+        id: Digest::of("s"),
+        user: SessionUser::Token(made.prefix.clone()),
+        csrf: "c".to_owned(),
+    };
     let times = SessionTimes::default();
     scene.store.begin_session(&session, &times).await.unwrap();
     let session =
         scene.store.session(&session.id, &times, false).await.unwrap().expect("the session does not exist");
-    assert_eq!(session.token.view.scope, Some(scope));
+    let FoundUser::Token(token_of_session) = session.user else { panic!("{:?}", session.user) };
+    assert_eq!(token_of_session.view.scope, Some(scope));
     let empty = NewToken { scope: Some(TokenScope::default()), ..token("empty", 3) };
     let refused = refusal(scene.store.create_token(&empty).await);
     assert!(matches!(refused, InvalidToken::Scope(_)), "{refused}");
@@ -127,9 +135,12 @@ fn id(text: &str) -> Digest {
     Digest::of(text)
 }
 
+fn holder() -> SessionUser {
+    SessionUser::Token(secret(1).prefix().to_owned())
+}
+
 async fn begin(scene: &Scene, name: &str) {
-    let session =
-        NewSession { id: id(name), token: secret(1).prefix().to_owned(), csrf: format!("csrf of {name}") };
+    let session = NewSession { id: id(name), user: holder(), csrf: format!("csrf of {name}") };
     scene.store.begin_session(&session, &SessionTimes::default()).await.unwrap();
 }
 
@@ -143,7 +154,8 @@ pub async fn a_session_is_its_tokens_until_it_is_ended(scene: Scene) {
     begin(&scene, "a").await;
     let session =
         scene.store.session(&id("a"), &times, true).await.unwrap().expect("the session does not exist");
-    assert_eq!((session.token.view.name.as_str(), session.csrf.as_str()), ("ada", "csrf of a"));
+    let FoundUser::Token(token) = session.user else { panic!("{:?}", session.user) };
+    assert_eq!((token.view.name.as_str(), session.csrf.as_str()), ("ada", "csrf of a"));
     assert!(!session.rotate);
     assert!(!goes_on(&scene, "b", &times).await);
     scene.store.end_session(&id("a")).await.unwrap();
@@ -166,7 +178,7 @@ pub async fn a_session_is_over_when_it_is_idle_or_old(scene: Scene) {
     assert!(!goes_on(&scene, "a", &SessionTimes { idle: short, ..times }).await);
     assert!(!goes_on(&scene, "a", &SessionTimes { absolute: short, ..times }).await);
     assert!(goes_on(&scene, "a", &times).await, "each server applies its configured times");
-    let session = NewSession { id: id("b"), token: secret(1).prefix().to_owned(), csrf: "csrf".to_owned() };
+    let session = NewSession { id: id("b"), user: holder(), csrf: "csrf".to_owned() };
     let strict = SessionTimes { absolute: short, ..times };
     scene.store.begin_session(&session, &strict).await.unwrap();
     assert!(!goes_on(&scene, "a", &times).await, "the expired session was deleted");
@@ -222,4 +234,84 @@ pub async fn the_id_of_a_session_is_changed_once_and_the_old_one_counts_for_a_mo
     assert!(!goes_on(&scene, "a", &due).await, "only the previous id is valid");
     scene.store.end_session(&id("b")).await.unwrap();
     assert!(!goes_on(&scene, "d", &due).await, "signing out with the previous id ends the session");
+}
+
+pub async fn a_session_of_a_person_has_their_name_and_role(scene: Scene) {
+    let times = SessionTimes::default();
+    let person = Person { name: "Ада@example.org".to_owned(), role: Role::Operator, grant: id("a rule") };
+    let user = SessionUser::Person(person.clone());
+    let session = NewSession { id: id("a"), user, csrf: "csrf of a".to_owned() };
+    scene.store.begin_session(&session, &times).await.unwrap();
+    let found =
+        scene.store.session(&id("a"), &times, true).await.unwrap().expect("the session does not exist");
+    assert!(matches!(&found.user, FoundUser::Person(its) if *its == person), "{:?}", found.user);
+    assert_eq!((found.csrf.as_str(), found.rotate), ("csrf of a", false));
+    let idle = SessionTimes { idle: Duration::ZERO, ..times };
+    assert!(!goes_on(&scene, "a", &idle).await, "it expires as others do");
+    assert!(scene.store.rotate_session(&id("a"), &id("b")).await.unwrap());
+    assert!(goes_on(&scene, "b", &times).await);
+    assert!(!scene.store.has_tokens().await.unwrap(), "it is no token");
+    scene.store.end_session(&id("b")).await.unwrap();
+    assert!(!goes_on(&scene, "b", &times).await);
+    let worker = Person { role: Role::Worker, ..person };
+    let session = NewSession { id: id("c"), user: SessionUser::Person(worker), csrf: "csrf".to_owned() };
+    scene.store.begin_session(&session, &times).await.expect_err("people are no workers");
+}
+
+fn sign_in(name: &str) -> NewSignIn {
+    let of = |what: &str| format!("{what} of {name}");
+    NewSignIn {
+        id: id(name),
+        state: id(&of("state")),
+        nonce: of("nonce"),
+        verifier: of("verifier"),
+        next: format!("/jobs?kind={name}"),
+    }
+}
+
+async fn end(scene: &Scene, name: &str, state: &str, limits: &SignInLimits) -> Option<ReturnedSignIn> {
+    scene.store.end_sign_in(&id(name), &id(state), limits).await.unwrap()
+}
+
+pub async fn a_sign_in_is_returned_once_and_only_with_its_state(scene: Scene) {
+    let limits = SignInLimits::default();
+    for name in ["a", "b"] {
+        scene.store.begin_sign_in(&sign_in(name), &limits).await.unwrap();
+    }
+    for (name, state) in [("a", "state of b"), ("c", "state of a"), ("b", "")] {
+        assert!(end(&scene, name, state, &limits).await.is_none(), "{name} with {state}");
+    }
+    let before = Timestamp::now();
+    let ended = end(&scene, "a", "state of a", &limits).await.expect("another state did not end it");
+    assert_eq!((ended.nonce.as_str(), ended.verifier.as_str()), ("nonce of a", "verifier of a"));
+    assert_eq!(ended.next, "/jobs?kind=a");
+    assert!(ended.at.duration_since(before).abs() < jiff::SignedDuration::from_mins(5), "{}", ended.at);
+    assert!(end(&scene, "a", "state of a", &limits).await.is_none(), "it is returned once");
+    assert!(end(&scene, "b", "state of b", &limits).await.is_some(), "others are not ended");
+}
+
+pub async fn a_sign_in_that_takes_too_long_is_over(scene: Scene) {
+    let (limits, short) = (SignInLimits::default(), Duration::from_millis(20));
+    let short = SignInLimits { lasts: short, ..limits };
+    for name in ["a", "b"] {
+        scene.store.begin_sign_in(&sign_in(name), &limits).await.unwrap();
+    }
+    tokio::time::sleep(short.lasts * 2).await;
+    assert!(end(&scene, "a", "state of a", &short).await.is_none());
+    scene.store.begin_sign_in(&sign_in("c"), &short).await.unwrap();
+    assert!(end(&scene, "b", "state of b", &limits).await.is_none(), "the next one deletes it");
+    assert!(end(&scene, "c", "state of c", &limits).await.is_some());
+}
+
+pub async fn of_too_many_sign_ins_the_oldest_are_deleted(scene: Scene) {
+    let limits = SignInLimits { in_progress_max: 3, ..SignInLimits::default() };
+    for name in ["a", "b", "c", "d", "e"] {
+        scene.store.begin_sign_in(&sign_in(name), &limits).await.unwrap();
+        // Each is older than the next one by a clock of milliseconds, too.
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    for (name, is_left) in [("a", false), ("b", false), ("c", true), ("d", true), ("e", true)] {
+        let left = end(&scene, name, &format!("state of {name}"), &limits).await;
+        assert_eq!(left.is_some(), is_left, "{name}");
+    }
 }

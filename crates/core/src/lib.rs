@@ -57,6 +57,7 @@ pub mod json;
 pub mod limit;
 pub mod listing;
 pub mod named;
+pub mod oidc;
 pub mod pattern;
 pub mod pool;
 pub mod port;

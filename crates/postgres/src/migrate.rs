@@ -106,6 +106,12 @@ const MIGRATIONS: Migrations = Migrations(&[
         compatible_from: 2,
         sql: include_str!("../migrations/0016/waits.sql"),
     },
+    Migration {
+        name: "oidc",
+        summary: "adds columns to console sessions, of which there are few, and a table of sign-ins with a provider",
+        compatible_from: 2,
+        sql: include_str!("../migrations/0017/oidc.sql"),
+    },
 ]);
 
 /// The tables of the first release, one file for each subject.
@@ -407,6 +413,7 @@ mod tests {
                 "1ffe1d189d33dc6e",
                 "699b3a42dc456059",
                 "0d7bf8f836f83218",
+                "068111816c156e66",
             ],
             "add a migration instead of editing a released one"
         );

@@ -2,8 +2,12 @@
 
 use async_trait::async_trait;
 use milepost_core::duration::whole_ms;
+use milepost_core::oidc::Person;
 use milepost_core::port::{SessionStore, StoreResult, TokenStore};
-use milepost_core::session::{FORMER_ID, FoundSession, NewSession, SessionTimes};
+use milepost_core::session::{
+    FORMER_ID, FoundSession, FoundUser, NewSession, NewSignIn, ReturnedSignIn, SessionTimes, SessionUser,
+    SignInLimits,
+};
 use milepost_core::sql;
 use milepost_core::token::{Digest, FoundToken, InvalidToken, NewToken, TokenScope, TokenView};
 use serde_json::json;
@@ -79,11 +83,18 @@ impl PostgresStore {
 #[async_trait]
 impl SessionStore for PostgresStore {
     async fn begin_session(&self, session: &NewSession, times: &SessionTimes) -> StoreResult<()> {
+        let (token, person) = match &session.user {
+            SessionUser::Token(prefix) => (Some(prefix.clone()), None),
+            SessionUser::Person(person) => (None, Some(person.clone())),
+        };
         let query = sqlx::query(sql!("session/begin"))
             .bind(session.id.as_bytes().to_vec())
-            .bind(session.token.clone())
             .bind(session.csrf.clone())
-            .bind(whole_ms(times.absolute));
+            .bind(whole_ms(times.absolute))
+            .bind(token)
+            .bind(person.as_ref().map(|person| person.name.clone()))
+            .bind(person.as_ref().map(|person| person.role.as_str()))
+            .bind(person.as_ref().map(|person| person.grant.as_bytes().to_vec()));
         self.inner.access.execute(query).await.map(drop).map_err(|e| self.fail("begin_session", e))
     }
 
@@ -116,11 +127,54 @@ impl SessionStore for PostgresStore {
         let query = sqlx::query(sql!("session/end")).bind(id.as_bytes().to_vec());
         self.inner.access.execute(query).await.map(drop).map_err(|e| self.fail("end_session", e))
     }
+
+    async fn begin_sign_in(&self, sign_in: &NewSignIn, limits: &SignInLimits) -> StoreResult<()> {
+        let query = sqlx::query(sql!("session/begin_sign_in"))
+            .bind(sign_in.id.as_bytes().to_vec())
+            .bind(sign_in.state.as_bytes().to_vec())
+            .bind(sign_in.nonce.clone())
+            .bind(sign_in.verifier.clone())
+            .bind(sign_in.next.clone())
+            .bind(whole_ms(limits.lasts))
+            .bind(i64::from(limits.in_progress_max.saturating_sub(1)));
+        self.inner.access.execute(query).await.map(drop).map_err(|e| self.fail("begin_sign_in", e))
+    }
+
+    async fn end_sign_in(
+        &self,
+        id: &Digest,
+        state: &Digest,
+        limits: &SignInLimits,
+    ) -> StoreResult<Option<ReturnedSignIn>> {
+        let query = sqlx::query(sql!("session/end_sign_in"))
+            .bind(id.as_bytes().to_vec())
+            .bind(state.as_bytes().to_vec())
+            .bind(whole_ms(limits.lasts));
+        let ended = self.inner.access.row(query).await.and_then(|row| row.as_ref().map(returned).transpose());
+        ended.map_err(|e| self.fail("end_sign_in", e))
+    }
 }
 
 fn session(row: &PgRow) -> Decoded<FoundSession> {
-    let (id, token) = (digest(row, "session_id")?, found(row)?);
-    Ok(FoundSession { id, token, csrf: row.try_get("csrf")?, rotate: row.try_get("rotate")? })
+    let user = match row.try_get::<Option<String>, _>("person")? {
+        Some(name) => FoundUser::Person(Person {
+            name,
+            role: named(row, "person_role")?,
+            grant: digest(row, "granted_by")?,
+        }),
+        None => FoundUser::Token(Box::new(found(row)?)),
+    };
+    let id = digest(row, "session_id")?;
+    Ok(FoundSession { id, user, csrf: row.try_get("csrf")?, rotate: row.try_get("rotate")? })
+}
+
+fn returned(row: &PgRow) -> Decoded<ReturnedSignIn> {
+    Ok(ReturnedSignIn {
+        nonce: row.try_get("nonce")?,
+        verifier: row.try_get("verifier")?,
+        next: row.try_get("next")?,
+        at: when(row, "at")?,
+    })
 }
 
 fn found(row: &PgRow) -> Decoded<FoundToken> {

@@ -29,6 +29,7 @@ use crate::intake::Intake;
 use crate::large_reads::LargeReads;
 use crate::limits::Counted;
 use crate::metrics::Metrics;
+use crate::oidc::Provider;
 use crate::problem::{Code, Problem};
 use crate::query_cache::Last;
 use crate::readiness::Readiness;
@@ -73,6 +74,8 @@ pub(crate) struct Shared {
     /// Access control: tokens, sessions, the accepted host names of the server, and the role that each route needs.
     pub(crate) tokens: Arc<Tokens>,
     pub(crate) sessions: Arc<Sessions>,
+    /// The provider with which people sign in.
+    pub(crate) oidc: Option<Arc<Provider>>,
     pub(crate) hosts: Arc<Hosts>,
     pub(crate) roles: Arc<Roles>,
     /// Request rates and requests in flight of each client.

@@ -45,10 +45,18 @@ impl fmt::Display for Client {
     }
 }
 
+impl<S: Send + Sync> FromRequestParts<S> for Client {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(Self::of(&parts.extensions))
+    }
+}
+
 /// The caller to whom a request is attributed, for limits and audit.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Caller {
-    /// A caller with a token, or with a session that was opened with one.
+    /// A caller with a token or a session.
     Known(Arc<str>),
     /// All callers without a token at one address.
     Address(Client),
@@ -57,7 +65,7 @@ pub(crate) enum Caller {
 impl Caller {
     /// Returns the caller of a request that has passed the gate.
     pub(crate) fn of(extensions: &Extensions) -> Self {
-        let known = extensions.get::<Identity>().filter(|identity| identity.token.is_some());
+        let known = extensions.get::<Identity>().filter(|identity| identity.is_known());
         known.map_or_else(
             || Self::Address(Client::of(extensions)),
             |identity| Self::Known(identity.who.clone()),

@@ -25,6 +25,7 @@ mod large_reads;
 mod limits;
 mod listen;
 pub mod metrics;
+mod oidc;
 mod openapi;
 mod operate_in_bulk;
 mod pages;
@@ -80,6 +81,8 @@ pub use crate::limits::Limits;
 use crate::listen::Tls;
 pub use crate::listen::{TlsError, TlsFiles};
 use crate::metrics::{Counts, Metrics};
+use crate::oidc::Provider;
+pub use crate::oidc::{InvalidOidc, OidcOptions, check_external_url, check_issuer};
 use crate::pages::Pages;
 use crate::problem::Code;
 pub use crate::problem::Problem;
@@ -158,6 +161,9 @@ pub enum ServerError {
     /// The query whether the store has tokens failed.
     #[error("the store cannot be queried for tokens")]
     Store(#[from] StoreError),
+    /// The settings of sign-in with a provider cannot be used.
+    #[error("{0}")]
+    Oidc(#[from] InvalidOidc),
     /// The address of the listener cannot be determined.
     #[error("the address of the listener cannot be determined")]
     Address(#[source] std::io::Error),
@@ -193,10 +199,13 @@ fn router(store: Arc<dyn Store>, options: Options, stop: CancellationToken) -> R
     );
     let routes = routes.merge(pages.into_router(&mut roles));
     let speaks_tls = tls.is_some();
+    let oidc = access.oidc.clone().map(Provider::new).transpose()?;
+    let is_secure = speaks_tls || access.behind_tls || oidc.as_ref().is_some_and(Provider::is_reached_by_tls);
     let app = App::from(Shared {
         intake: Intake::start(Arc::clone(&store)),
-        tokens: Arc::new(Tokens::new(Arc::clone(&store), access.require_tokens)),
-        sessions: Arc::new(Sessions::new(access.sessions, speaks_tls || access.behind_tls)),
+        tokens: Arc::new(Tokens::new(Arc::clone(&store), access.require_tokens || oidc.is_some())),
+        oidc: oidc.map(Arc::new),
+        sessions: Arc::new(Sessions::new(access.sessions, is_secure)),
         hosts: Arc::new(Hosts::new(&access)),
         limits: Arc::new(Counted::new(&limits)),
         roles: Arc::new(roles),
@@ -223,13 +232,18 @@ fn router(store: Arc<dyn Store>, options: Options, stop: CancellationToken) -> R
         series,
         stop,
     });
-    Ok(routes
+    Ok(with_layers(routes, app, limits.body_bytes, speaks_tls))
+}
+
+/// Adds what happens before and after every request.
+fn with_layers(routes: Router<Server>, app: App, body_bytes: usize, speaks_tls: bool) -> Router {
+    routes
         .fallback(no_such_path)
-        .layer(DefaultBodyLimit::max(limits.body_bytes))
+        .layer(DefaultBodyLimit::max(body_bytes))
         .layer(middleware::from_fn_with_state(app.clone(), replication::when_replicated))
         .layer(middleware::from_fn_with_state(app.clone(), console::look_anew))
         .layer(middleware::from_fn_with_state(app.announcer.clone(), announcer::announce_changes))
-        .layer(middleware::from_fn_with_state(limits.body_bytes, session::csrf_check::guard_forms))
+        .layer(middleware::from_fn_with_state(body_bytes, session::csrf_check::guard_forms))
         .layer(middleware::from_fn_with_state(app.clone(), limits::bound::bound))
         .layer(middleware::from_fn_with_state(app.clone(), access::gate))
         .layer(middleware::from_fn_with_state(app.clone(), console::explain))
@@ -237,7 +251,7 @@ fn router(store: Arc<dyn Store>, options: Options, stop: CancellationToken) -> R
         .layer(middleware::from_fn_with_state(app.clone(), access::guard))
         .layer(middleware::from_fn_with_state(speaks_tls, headers::add))
         .layer(middleware::from_fn(trace::trace))
-        .with_state(Server::from(app)))
+        .with_state(Server::from(app))
 }
 
 /// Routes that are not in the OpenAPI document.
@@ -247,6 +261,7 @@ fn pages() -> Pages {
         .add(Method::GET, "/readyz", Needed::Nothing, get(health::ready))
         .add(Method::GET, "/metrics", Needed::Role(Role::Viewer), get(metrics::scrape::get))
         .merge(session::sign_in::routes())
+        .merge(oidc::sign_in::routes())
 }
 
 /// Returns the routes that are not in the OpenAPI document: method, path, and the role that is needed, if any.
@@ -283,6 +298,8 @@ pub async fn serve(
     let asking = options.exposure_when_available(store.as_ref());
     let Some(exposure) = stop.run_until_cancelled(asking).await.transpose()? else { return Ok(()) };
     exposure.check(address)?;
+    // People sign in, so that it is never open.
+    options.access.open_to_all &= options.access.oidc.is_none();
     // If only this machine reaches the server, the flag changes nothing: only names of this machine and allowed ones are answered.
     options.access.open_to_all &= exposure.is_reached(address);
     // Decided once, at the start: revoking the last token must not open the address to everyone.
@@ -320,7 +337,9 @@ impl Options {
     /// Reading from the store whether it has tokens fails.
     pub async fn exposure(&self, store: &dyn Store) -> Result<Exposure, StoreError> {
         Ok(Exposure {
-            asks_for_tokens: self.access.require_tokens || store.has_tokens().await?,
+            asks_for_tokens: self.access.require_tokens
+                || self.access.oidc.is_some()
+                || store.has_tokens().await?,
             insecure_no_tokens: self.access.open_to_all,
             tls: self.tls.is_some(),
             insecure_no_tls: self.access.behind_tls,

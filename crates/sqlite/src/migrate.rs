@@ -71,6 +71,12 @@ const MIGRATIONS: Migrations = Migrations(&[
         compatible_from: 1,
         sql: include_str!("../migrations/0011/waits.sql"),
     },
+    Migration {
+        name: "oidc",
+        summary: "adds columns to console sessions, of which there are few, and a table of sign-ins with a provider",
+        compatible_from: 1,
+        sql: include_str!("../migrations/0012/oidc.sql"),
+    },
 ]);
 
 /// The tables of the first release, one file for each subject.
@@ -185,6 +191,7 @@ mod tests {
                 "dcd30e24716de239",
                 "5e4b59063d7f4990",
                 "a1396442966a97da",
+                "8c0a7f422bea5c32",
             ],
             "add a migration instead of editing a released one"
         );

@@ -6,8 +6,12 @@ use async_trait::async_trait;
 use milepost_core::audit::{Actor, Note};
 use milepost_core::duration::whole_ms;
 use milepost_core::error::StoreError;
+use milepost_core::oidc::Person;
 use milepost_core::port::{SessionStore, StoreResult, TokenStore};
-use milepost_core::session::{FORMER_ID, FoundSession, NewSession, SessionTimes};
+use milepost_core::session::{
+    FORMER_ID, FoundSession, FoundUser, NewSession, NewSignIn, ReturnedSignIn, SessionTimes, SessionUser,
+    SignInLimits,
+};
 use milepost_core::sql;
 use milepost_core::token::{Digest, FoundToken, InvalidToken, NewToken, TokenScope, TokenView};
 use rusqlite::types::Type;
@@ -175,8 +179,16 @@ impl SessionStore for SqliteStore {
         let (session, absolute) = (session.clone(), times.absolute);
         self.write("begin_session", Hint::NONE, move |tx| {
             tx.prepare_cached(sql!("session/forget"))?.execute([ago_ms(absolute)])?;
-            let NewSession { id, token, csrf } = session;
-            tx.prepare_cached(sql!("session/begin"))?.execute((id.as_bytes(), token, csrf, now_ms()))?;
+            let NewSession { id, user, csrf } = session;
+            let (token, person) = match user {
+                SessionUser::Token(prefix) => (Some(prefix), None),
+                SessionUser::Person(person) => (None, Some(person)),
+            };
+            let name = person.as_ref().map(|person| person.name.as_str());
+            let role = person.as_ref().map(|person| person.role.as_str());
+            let grant = person.as_ref().map(|person| person.grant.as_bytes());
+            let row = (id.as_bytes(), csrf, now_ms(), token, name, role, grant);
+            tx.prepare_cached(sql!("session/begin"))?.execute(row)?;
             Ok(())
         })
         .await
@@ -221,6 +233,41 @@ impl SessionStore for SqliteStore {
         })
         .await
     }
+
+    async fn begin_sign_in(&self, sign_in: &NewSignIn, limits: &SignInLimits) -> StoreResult<()> {
+        let (sign_in, limits) = (sign_in.clone(), *limits);
+        self.write("begin_sign_in", Hint::NONE, move |tx| {
+            let others_max = limits.in_progress_max.saturating_sub(1);
+            tx.prepare_cached(sql!("session/forget_sign_ins"))?
+                .execute((ago_ms(limits.lasts), others_max))?;
+            let NewSignIn { id, state, nonce, verifier, next } = sign_in;
+            let row = (id.as_bytes(), state.as_bytes(), nonce, verifier, next, now_ms());
+            tx.prepare_cached(sql!("session/begin_sign_in"))?.execute(row)?;
+            Ok(())
+        })
+        .await
+    }
+
+    async fn end_sign_in(
+        &self,
+        id: &Digest,
+        state: &Digest,
+        limits: &SignInLimits,
+    ) -> StoreResult<Option<ReturnedSignIn>> {
+        let (id, state, limits) = (*id, *state, *limits);
+        self.write("end_sign_in", Hint::NONE, move |tx| {
+            let mut end = tx.prepare_cached(sql!("session/end_sign_in"))?;
+            let ended = end.query_row((id.as_bytes(), state.as_bytes()), |row| {
+                let at = jiff::Timestamp::from_millisecond(now_ms()).unwrap_or(jiff::Timestamp::MAX);
+                let sign_in =
+                    ReturnedSignIn { nonce: row.get(0)?, verifier: row.get(1)?, next: row.get(2)?, at };
+                Ok((sign_in, row.get::<_, i64>(3)?))
+            });
+            let ended = ended.optional()?;
+            Ok(ended.filter(|(_, began_ms)| *began_ms > ago_ms(limits.lasts)).map(|(sign_in, _)| sign_in))
+        })
+        .await
+    }
 }
 
 /// Returns the session, and when it was last used.
@@ -229,8 +276,14 @@ fn find_session(conn: &Connection, id: &Digest, times: &SessionTimes) -> Sql<Opt
     let asked = (id.as_bytes(), idle, absolute, ago_ms(times.rotate), ago_ms(FORMER_ID));
     let mut session = conn.prepare_cached(sql!("session/session"))?;
     let session = session.query_row(asked, |row| {
-        let (id, token) = (digest(row, 14)?, found(row)?);
-        Ok((FoundSession { id, token, csrf: row.get(11)?, rotate: row.get(12)? }, row.get(13)?))
+        let user = match row.get::<_, Option<String>>(15)? {
+            Some(name) => {
+                FoundUser::Person(Person { name, role: row::word(row, 16)?, grant: digest(row, 17)? })
+            }
+            None => FoundUser::Token(Box::new(found(row)?)),
+        };
+        let id = digest(row, 14)?;
+        Ok((FoundSession { id, user, csrf: row.get(11)?, rotate: row.get(12)? }, row.get(13)?))
     });
     session.optional()
 }

@@ -7,6 +7,7 @@ pub mod examine;
 pub mod faulty;
 pub mod home;
 pub mod hosts;
+pub mod identity_provider;
 pub mod inbox;
 pub mod lonely;
 pub mod nats;

@@ -21,6 +21,7 @@ mod humane;
 mod kind;
 mod limit;
 mod notify;
+mod oidc;
 mod redis;
 mod retention;
 mod schedule;
@@ -291,6 +292,7 @@ pub(crate) fn parse(
         .chain(redis.iter().flat_map(Redis::passwords))
         .chain(databases.values().flat_map(DatabaseEntry::passwords))
         .chain(notify.values().flat_map(NotifyEntry::passwords))
+        .chain(serve.passwords())
         .collect();
     let holds_password =
         passwords.iter().any(|password| !password.is_empty() && text.contains(password.as_str()));

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use super::document::Node;
 use super::fault::Faults;
 use super::humane::Humane;
+use super::oidc::{self, Oidc};
 use milepost_server::{ForwardedHeader, Options, TlsFiles, TrustedProxies};
 
 /// The address and the access control of `milepost serve` ([SECURITY.md](SECURITY.md)). Insecure options exist on the command line
@@ -58,6 +59,10 @@ pub(crate) struct Serve {
     /// The maximum duration of a session, after which a user must sign in again. The default is `12h`.
     #[schemars(extend("format" = "milepost-duration-positive"))]
     session_max: Option<Humane>,
+    /// The URL by which browsers reach the server, such as `https://jobs.example.org`. Only `oidc` needs it.
+    external_url: Option<String>,
+    /// Sign-in to the console with the accounts of a company.
+    oidc: Option<Oidc>,
 }
 
 /// A header in which proxies name the client.
@@ -80,6 +85,11 @@ impl Serve {
         TrustedProxies::parse(names, header).unwrap_or_default()
     }
 
+    /// Returns the passwords of the section.
+    pub(super) fn passwords(&self) -> Vec<String> {
+        self.oidc.iter().flat_map(Oidc::passwords).collect()
+    }
+
     /// Returns the listen address, if the file has one.
     pub(crate) fn listen(&self) -> Option<SocketAddr> {
         self.listen.as_deref().and_then(|address| address.parse().ok())
@@ -94,6 +104,9 @@ impl Serve {
         let (access, limits, streams) = (&mut options.access, &mut options.limits, &mut options.streams);
         access.require_tokens |= self.require_tokens;
         access.allowed_hosts.extend(self.allowed_hosts.unwrap_or_default());
+        if let (Some(oidc), Some(url)) = (self.oidc, self.external_url) {
+            access.oidc = Some(oidc.options(url));
+        }
         if let Some(idle) = self.session_idle {
             access.sessions.idle = idle.0;
         }
@@ -117,6 +130,7 @@ fn twice(per_second: f64) -> u32 {
 
 pub(super) fn check(serve: Option<&Node>, faults: &mut Faults) {
     let Some(serve) = serve else { return };
+    oidc::check(serve, faults);
     if let Some(listen) = serve.get("listen")
         && let Some(Err(why)) = listen.text().map(str::parse::<SocketAddr>)
     {

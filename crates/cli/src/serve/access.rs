@@ -90,7 +90,7 @@ pub(super) async fn check(options: &Options, address: SocketAddr, store: &dyn St
     }
     let exposure = options.exposure(store).await?;
     exposure.check(address)?;
-    if exposure.asks_for_tokens && !store.has_tokens().await? {
+    if exposure.asks_for_tokens && options.access.oidc.is_none() && !store.has_tokens().await? {
         tracing::warn!(
             "no client can use the server: tokens are required and there is none; `milepost tokens create` creates one"
         );

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 
 use super::StoreResult;
-use crate::session::{FoundSession, NewSession, SessionTimes};
+use crate::session::{FoundSession, NewSession, NewSignIn, ReturnedSignIn, SessionTimes, SignInLimits};
 use crate::token::{Digest, FoundToken, NewToken, TokenView};
 
 /// Access tokens of servers. Times are those of the store's clock.
@@ -50,4 +50,16 @@ pub trait SessionStore: Send + Sync {
 
     /// Ends a session.
     async fn end_session(&self, id: &Digest) -> StoreResult<()>;
+
+    /// Stores a sign-in with a provider. Deletes those that have taken too long, and the oldest beyond the maximum number.
+    async fn begin_sign_in(&self, sign_in: &NewSignIn, limits: &SignInLimits) -> StoreResult<()>;
+
+    /// Deletes the sign-in with this id and state, and returns it. `None` when there is none, it has taken too long, or it was returned
+    /// before.
+    async fn end_sign_in(
+        &self,
+        id: &Digest,
+        state: &Digest,
+        limits: &SignInLimits,
+    ) -> StoreResult<Option<ReturnedSignIn>>;
 }

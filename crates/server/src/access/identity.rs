@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use milepost_core::oidc::Person;
 use milepost_core::token::{Digest, Role, TokenView};
 
 use crate::scoped::LimitedToken;
@@ -9,7 +10,7 @@ use crate::scoped::LimitedToken;
 /// The identity of the caller, in the extensions of every request that reaches a route.
 #[derive(Clone, Debug)]
 pub(crate) struct Identity {
-    /// The name in the audit log: `token:NAME`, or `anonymous`.
+    /// The name in the audit log: `token:NAME`, `oidc:NAME`, or `anonymous`.
     pub(crate) who: Arc<str>,
     pub(crate) allowed: Allowed,
     /// The prefix of the token of the request, or of the token that the session was opened with.
@@ -51,6 +52,23 @@ impl Identity {
             session: None,
             csrf: "".into(),
         }
+    }
+
+    /// Creates the identity of a person whom the provider identified.
+    pub(crate) fn of_person(person: &Person) -> Self {
+        let (who, allowed) = (person.who().into(), Allowed::Role(person.role));
+        Self { who, allowed, token: None, limited: None, session: None, csrf: "".into() }
+    }
+
+    /// Returns whether the caller has shown a token, or has signed in.
+    pub(crate) const fn is_known(&self) -> bool {
+        matches!(self.allowed, Allowed::Role(_))
+    }
+
+    /// Returns the name without its prefix, if the caller is known.
+    pub(crate) fn name(&self) -> Option<&str> {
+        let (_, name) = self.who.split_once(':').filter(|_| self.is_known())?;
+        Some(name)
     }
 
     /// Returns whether the caller may use a route that needs this role.

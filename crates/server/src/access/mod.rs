@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use milepost_core::session::SessionTimes;
 
+use crate::oidc::OidcOptions;
 use crate::proxies::TrustedProxies;
 
 pub(crate) use self::credentials::cookie;
@@ -45,6 +46,8 @@ pub struct AccessOptions {
     pub sessions: SessionTimes,
     /// Proxies whose headers with the client address are trusted.
     pub trusted_proxies: TrustedProxies,
+    /// Sign-in with a provider. Implies `require_tokens`.
+    pub oidc: Option<OidcOptions>,
     /// Whether browsers reach the server by HTTPS through a proxy, although it does not use TLS itself.
     pub behind_tls: bool,
 }

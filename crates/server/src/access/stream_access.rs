@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use milepost_core::error::StoreError;
+use milepost_core::session::FoundUser;
 use milepost_core::token::Digest;
 use tokio::time::{Instant, sleep};
 
-use super::{Identity, check};
+use super::Identity;
 use crate::app::App;
 use crate::problem::Code;
 use crate::session;
@@ -82,25 +83,28 @@ impl OpenCredentials {
 
     /// Returns why the credentials are no longer valid, if so.
     pub(crate) async fn why_invalid(&mut self) -> Result<Option<Over>, StoreError> {
-        let token = match &mut self.by {
+        let user = match &mut self.by {
             By::Nothing => {
                 let asked = self.app.tokens.are_asked_for().await?;
                 return Ok(asked.then(|| Over::new(Code::NoToken, "the server needs a token now")));
             }
             By::Token(prefix) => {
                 let found = in_time(self.app.store.token(prefix)).await?;
+                let found = found.map(|found| FoundUser::Token(Box::new(found)));
                 found.ok_or_else(|| Over::new(Code::UnknownToken, "the token no longer exists"))
             }
             By::Session(id) => match session::look(&self.app, id).await? {
                 Some(found) => {
                     *id = found.id;
-                    Ok(found.token)
+                    Ok(found.user)
                 }
                 None => Err(Over::new(Code::SessionOver, "the session has ended; sign in again")),
             },
         };
-        let counts = token
-            .and_then(|token| check(&token).map_err(|refused| Over::new(refused.code(), refused.words())));
+        let counts = user.and_then(|user| {
+            session::check_user(&self.app, &user)
+                .map_err(|refused| Over::new(refused.code(), refused.words()))
+        });
         Ok(counts.err())
     }
 }

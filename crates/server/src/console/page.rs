@@ -41,7 +41,7 @@ impl Viewer {
     pub(super) fn of(identity: Option<&Identity>) -> Self {
         let Some(identity) = identity else { return Self::nobody() };
         Self {
-            name: identity.token.as_ref().map(|_| identity.who.trim_start_matches("token:").to_owned()),
+            name: identity.name().map(str::to_owned),
             operates: identity.may(Role::Operator),
             limited_to: identity.limited.as_ref().map(|token| token.scope.to_string()),
             csrf: mask(&identity.csrf),

@@ -13,7 +13,9 @@ use milepost_core::port::{
     AbandonedRun, AlertStore, DoctorStore, FeedStore, RollupStore, SessionStore, StoreResult, TokenStore,
 };
 use milepost_core::rollup::{RollupFilter, Rollups};
-use milepost_core::session::{FoundSession, NewSession, SessionTimes};
+use milepost_core::session::{
+    FoundSession, NewSession, NewSignIn, ReturnedSignIn, SessionTimes, SignInLimits,
+};
 use milepost_core::token::{Digest, FoundToken, NewToken, TokenView};
 
 use super::HidingStore;
@@ -66,6 +68,19 @@ impl SessionStore for HidingStore {
 
     async fn end_session(&self, id: &Digest) -> StoreResult<()> {
         self.inner.end_session(id).await
+    }
+
+    async fn begin_sign_in(&self, sign_in: &NewSignIn, limits: &SignInLimits) -> StoreResult<()> {
+        self.inner.begin_sign_in(sign_in, limits).await
+    }
+
+    async fn end_sign_in(
+        &self,
+        id: &Digest,
+        state: &Digest,
+        limits: &SignInLimits,
+    ) -> StoreResult<Option<ReturnedSignIn>> {
+        self.inner.end_sign_in(id, state, limits).await
     }
 }
 

@@ -39,6 +39,8 @@ pub struct Limits {
     pub rate: Option<Rate>,
     /// Maximum rate of unknown tokens from an address: each of them costs a query of the store.
     pub unknown_tokens: Rate,
+    /// Maximum rate of sign-ins with a provider that begin from an address: each of them is stored.
+    pub sign_ins: Rate,
     /// Maximum number of concurrent requests of a client.
     pub in_flight: usize,
     /// Maximum number of connections. A connection beyond it can send one request, which waits until another connection ends;
@@ -63,6 +65,8 @@ impl Default for Limits {
             header_bytes: 32 * 1024,
             rate: Some(Rate::new(5_000.0, 10_000)),
             unknown_tokens: Rate::new(50.0, 200),
+            // Many people of a company may have one address.
+            sign_ins: Rate::new(1.0, 100),
             in_flight: 1_000,
             connections: 1_000,
             header_time: Duration::from_secs(60),
@@ -76,6 +80,7 @@ impl Default for Limits {
 pub(crate) struct Counted {
     rates: Option<Rates<Caller>>,
     strangers: Rates<Client>,
+    sign_ins: Rates<Client>,
     in_flight: Arc<InFlight<Caller>>,
     reads: Turns,
     bodies: Arc<Bodies<Caller>>,
@@ -87,6 +92,7 @@ impl Counted {
         Self {
             rates: limits.rate.map(Rates::new),
             strangers: Rates::new(limits.unknown_tokens),
+            sign_ins: Rates::new(limits.sign_ins),
             in_flight: InFlight::new(limits.in_flight),
             reads: Turns::new(READS_OF_CALLER_MAX),
             bodies: Bodies::new(limits.body_bytes_of_client, limits.body_bytes_of_all),
@@ -106,6 +112,11 @@ impl Counted {
     /// Refuses a client that sends too many unknown tokens.
     pub(crate) fn check_stranger(&self, client: Client) -> Result<(), Problem> {
         self.strangers.take(client).map_err(too_many)
+    }
+
+    /// Refuses a client that begins too many sign-ins with a provider.
+    pub(crate) fn check_sign_in(&self, client: Client) -> Result<(), Problem> {
+        self.sign_ins.take(client).map_err(too_many)
     }
 }
 

@@ -27,7 +27,9 @@ use milepost_core::port::{
     RetentionStore, RetryDelay, SessionStore, StoreResult, SubscriptionStore, TokenStore, Wake, WakeStream,
 };
 use milepost_core::retention::{Pace, Prunable, Pruned, Retained, RetentionPeriod, RetentionPolicy};
-use milepost_core::session::{FoundSession, NewSession, SessionTimes};
+use milepost_core::session::{
+    FoundSession, NewSession, NewSignIn, ReturnedSignIn, SessionTimes, SignInLimits,
+};
 use milepost_core::token::{Digest, FoundToken, NewToken, TokenView};
 use milepost_core::worker::Rescued;
 
@@ -387,5 +389,18 @@ impl SessionStore for ScopedStore {
 
     async fn end_session(&self, id: &Digest) -> StoreResult<()> {
         self.inner.end_session(id).await
+    }
+
+    async fn begin_sign_in(&self, sign_in: &NewSignIn, limits: &SignInLimits) -> StoreResult<()> {
+        self.inner.begin_sign_in(sign_in, limits).await
+    }
+
+    async fn end_sign_in(
+        &self,
+        id: &Digest,
+        state: &Digest,
+        limits: &SignInLimits,
+    ) -> StoreResult<Option<ReturnedSignIn>> {
+        self.inner.end_sign_in(id, state, limits).await
     }
 }

@@ -1,4 +1,6 @@
-//! The cookies of the console: the session id, and the message for the next page.
+//! The cookies of the console: the session id, the message for the next page, and the sign-in in progress.
+
+use std::time::Duration;
 
 use axum::http::HeaderValue;
 
@@ -24,6 +26,11 @@ impl Cookie {
         Self { name: if secure { "__Host-milepost_said" } else { "milepost_said" }, secure }
     }
 
+    /// The cookie that binds a sign-in with a provider to the browser.
+    pub(super) const fn sign_in(secure: bool) -> Self {
+        Self { name: if secure { "__Host-milepost_sign_in" } else { "milepost_sign_in" }, secure }
+    }
+
     pub(crate) const fn name(self) -> &'static str {
         self.name
     }
@@ -36,6 +43,11 @@ impl Cookie {
     /// Returns the header that sets the cookie for 30 seconds.
     pub(crate) fn briefly(self, value: &str) -> Option<HeaderValue> {
         self.header(value, "; Max-Age=30")
+    }
+
+    /// Returns the header that sets the cookie for this time.
+    pub(crate) fn lasting(self, value: &str, time: Duration) -> Option<HeaderValue> {
+        self.header(value, &format!("; Max-Age={}", time.as_secs()))
     }
 
     /// Returns the header that removes the cookie.
@@ -60,6 +72,8 @@ mod tests {
         let plain = Cookie::session(false).without().unwrap();
         assert_eq!(plain, "milepost=; Path=/; HttpOnly; SameSite=Lax; Max-Age=0");
         let said = Cookie::said(true).briefly("done.x").unwrap();
+        let sign_in = Cookie::sign_in(true).lasting("x", Duration::from_secs(600)).unwrap();
+        assert_eq!(sign_in, "__Host-milepost_sign_in=x; Path=/; HttpOnly; SameSite=Lax; Secure; Max-Age=600");
         assert_eq!(said, "__Host-milepost_said=done.x; Path=/; HttpOnly; SameSite=Lax; Secure; Max-Age=30");
     }
 }

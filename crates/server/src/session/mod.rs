@@ -17,8 +17,8 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use milepost_core::error::StoreError;
-use milepost_core::session::{FoundSession, NewSession};
-use milepost_core::token::{Digest, FoundToken};
+use milepost_core::session::{FoundSession, FoundUser, NewSession, SessionUser};
+use milepost_core::token::Digest;
 
 use self::sessions::Known;
 use crate::access::{Identity, Recalled, check, cookie as read_cookie};
@@ -47,7 +47,7 @@ pub(crate) async fn of_headers(
     let Some((known, rotate)) = recall(app, &id, client, !is_refresh(headers)).await? else {
         return Ok(None);
     };
-    let cookie = if rotate { self::rotate(app, &id, &known.token).await? } else { None };
+    let cookie = if rotate { self::rotate(app, &id, known.is_limited()).await? } else { None };
     Ok(Some(Signed { identity: identity(&known), cookie }))
 }
 
@@ -64,10 +64,10 @@ pub(crate) async fn peek(
 /// How the ids of sessions with limited tokens begin.
 const LIMITED: &str = "limited.";
 
-/// Returns a new id of a session with this token.
-fn new_id(token: &FoundToken) -> Result<String, Problem> {
+/// Returns a new id of a session. `limited`: whether its user has a limited token.
+fn new_id(limited: bool) -> Result<String, Problem> {
     let random = random()?;
-    Ok(if token.view.scope.is_some() { format!("{LIMITED}{random}") } else { random })
+    Ok(if limited { format!("{LIMITED}{random}") } else { random })
 }
 
 /// Returns the digest of the id of a session. For limited tokens it is that of a longer text, so that servers of earlier releases, which do not
@@ -96,11 +96,24 @@ async fn recall(
     }
     let found = in_time(app.store.session(id, &sessions.times, used)).await?;
     let Some(found) = found else { return Ok(None) };
-    check(&found.token)?;
-    let FoundSession { id: present, token, csrf, rotate } = found;
-    let known = Known { id: present, token, csrf: csrf.into(), used };
+    check_user(app, &found.user)?;
+    let FoundSession { id: present, user, csrf, rotate } = found;
+    let known = Known { id: present, user, csrf: csrf.into(), used };
     sessions.known.keep(id, known.clone());
     Ok(Some((known, rotate)))
+}
+
+/// Refuses the user of a session whose token is not valid, or whose role the configuration does not grant any more.
+pub(crate) fn check_user(app: &App, user: &FoundUser) -> Result<(), Problem> {
+    match user {
+        FoundUser::Token(token) => check(token),
+        FoundUser::Person(person) if app.oidc.as_ref().is_some_and(|oidc| oidc.grants(person)) => Ok(()),
+        FoundUser::Person(person) => {
+            let words =
+                format!("the configuration does not give {} the role of this session any more", person.who());
+            Err(Problem::new(Code::SessionOver, words))
+        }
+    }
 }
 
 /// Returns whether the request is an automatic refresh or an event stream: an open page does not count as use of the session.
@@ -110,11 +123,11 @@ fn is_refresh(headers: &HeaderMap) -> bool {
 }
 
 fn identity(known: &Known) -> Identity {
-    Identity {
-        session: Some(known.id),
-        csrf: Arc::clone(&known.csrf),
-        ..Identity::of_token(&known.token.view)
-    }
+    let identity = match &known.user {
+        FoundUser::Token(token) => Identity::of_token(&token.view),
+        FoundUser::Person(person) => Identity::of_person(person),
+    };
+    Identity { session: Some(known.id), csrf: Arc::clone(&known.csrf), ..identity }
 }
 
 /// Returns the current session, or `None` if it has ended. Does not count as use.
@@ -123,29 +136,33 @@ pub(crate) async fn look(app: &App, id: &Digest) -> Result<Option<FoundSession>,
 }
 
 /// Rotates the session id. Returns the cookie with the new id, or `None` if another request has rotated it.
-async fn rotate(app: &App, id: &Digest, token: &FoundToken) -> Result<Option<HeaderValue>, Problem> {
-    let next = new_id(token)?;
+async fn rotate(app: &App, id: &Digest, limited: bool) -> Result<Option<HeaderValue>, Problem> {
+    let next = new_id(limited)?;
     let rotated = app.store.rotate_session(id, &digest(&next)).await?;
     Ok(if rotated { app.sessions.cookie.with(&next) } else { None })
 }
 
-/// Starts a session with this token and returns its cookie.
-async fn begin(app: &App, token: &FoundToken) -> Result<Option<HeaderValue>, Problem> {
-    let id = new_id(token)?;
-    let session = NewSession { id: digest(&id), token: token.view.prefix.clone(), csrf: random()? };
+/// Starts a session of this user and returns its cookie. `limited`: whether the user has a limited token.
+pub(crate) async fn begin(
+    app: &App,
+    user: SessionUser,
+    limited: bool,
+) -> Result<Option<HeaderValue>, Problem> {
+    let id = new_id(limited)?;
+    let session = NewSession { id: digest(&id), user, csrf: random()? };
     app.store.begin_session(&session, &app.sessions.times).await?;
     Ok(app.sessions.cookie.with(&id))
 }
 
 /// Ends the session of the request, if there is one.
-async fn end(app: &App, headers: &HeaderMap) -> Result<(), StoreError> {
+pub(crate) async fn end(app: &App, headers: &HeaderMap) -> Result<(), StoreError> {
     let Some(id) = shown(app, headers) else { return Ok(()) };
     app.sessions.known.forget(&id);
     app.store.end_session(&id).await
 }
 
 /// Returns 256 random bits as text.
-fn random() -> Result<String, Problem> {
+pub(crate) fn random() -> Result<String, Problem> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).map_err(|error| {
         tracing::error!(%error, "the operating system returned no random numbers");

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use milepost_core::session::SessionTimes;
-use milepost_core::token::{Digest, FoundToken};
+use milepost_core::session::{FoundUser, SessionTimes};
+use milepost_core::token::Digest;
 
 use super::cookie::Cookie;
 use super::sign_in_throttle::Attempts;
@@ -20,6 +20,8 @@ pub(crate) struct Sessions {
     pub(super) cookie: Cookie,
     /// The cookie with the message for the next page.
     pub(crate) said: Cookie,
+    /// The cookie of a sign-in with a provider.
+    pub(crate) sign_in: Cookie,
     pub(super) known: Memory<Known>,
     pub(super) attempts: Attempts,
     /// The sign-in forms that are being received, by address.
@@ -29,10 +31,17 @@ pub(crate) struct Sessions {
 #[derive(Clone)]
 pub(super) struct Known {
     pub(super) id: Digest,
-    pub(super) token: FoundToken,
+    pub(super) user: FoundUser,
     pub(super) csrf: Arc<str>,
     /// Whether this use of the session was stored.
     pub(super) used: bool,
+}
+
+impl Known {
+    /// Returns whether the user has a limited token.
+    pub(super) fn is_limited(&self) -> bool {
+        matches!(&self.user, FoundUser::Token(token) if token.view.scope.is_some())
+    }
 }
 
 impl Sessions {
@@ -42,6 +51,7 @@ impl Sessions {
             times,
             cookie: Cookie::session(secure),
             said: Cookie::said(secure),
+            sign_in: Cookie::sign_in(secure),
             known: Memory::default(),
             attempts: Attempts::default(),
             forms: InFlight::new(FORMS_MAX),

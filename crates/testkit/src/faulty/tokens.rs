@@ -2,7 +2,9 @@
 
 use async_trait::async_trait;
 use milepost_core::port::{SessionStore, StoreResult, TokenStore};
-use milepost_core::session::{FoundSession, NewSession, SessionTimes};
+use milepost_core::session::{
+    FoundSession, NewSession, NewSignIn, ReturnedSignIn, SessionTimes, SignInLimits,
+};
 use milepost_core::token::{Digest, FoundToken, NewToken, TokenView};
 
 use super::{Faulty, lost, suffers};
@@ -66,5 +68,18 @@ impl SessionStore for Faulty {
 
     async fn end_session(&self, id: &Digest) -> StoreResult<()> {
         self.pass("end_session", self.inner.end_session(id)).await
+    }
+
+    async fn begin_sign_in(&self, sign_in: &NewSignIn, limits: &SignInLimits) -> StoreResult<()> {
+        self.pass("begin_sign_in", self.inner.begin_sign_in(sign_in, limits)).await
+    }
+
+    async fn end_sign_in(
+        &self,
+        id: &Digest,
+        state: &Digest,
+        limits: &SignInLimits,
+    ) -> StoreResult<Option<ReturnedSignIn>> {
+        self.pass("end_sign_in", self.inner.end_sign_in(id, state, limits)).await
     }
 }

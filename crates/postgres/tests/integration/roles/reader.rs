@@ -7,7 +7,11 @@ async fn it_may_read_all_but_tokens_and_sessions_and_write_no_table() {
     let (database, owner) = with_roles().await;
     for table in tables(&owner).await {
         let expected: &[&str] =
-            if ["access_token", "console_session"].contains(&table.as_str()) { &[] } else { &["select"] };
+            if ["access_token", "console_session", "console_sign_in"].contains(&table.as_str()) {
+                &[]
+            } else {
+                &["select"]
+            };
         assert_eq!(rights(&owner, "milepost_reader", &table).await, expected, "{table}");
     }
     may(&owner, "select milepost.enqueue('mail')").await;

@@ -6,7 +6,7 @@ use milepost_core::alert::{
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::api::place::Place;
+use crate::api::place::{Answer, Place};
 
 /// Returns the overview, as soon as it contains these words: its counts are cached.
 async fn page_until(place: &Place, words: &str) -> String {
@@ -34,36 +34,44 @@ async fn listed(place: &Place) -> Value {
     place.get("/v1/alerts").await.body
 }
 
+async fn silence(place: &Place, alert: &str, time: &str) -> Answer {
+    let body = json!({"alert": alert, "for": time, "reason": "known"});
+    place.ask(Method::POST, "/v1/alerts/silence", body).await
+}
+
+/// Returns the actions on the alert, newest first.
+async fn audited(place: &Place) -> Vec<Value> {
+    let whats = place.get("/v1/audit?subject=queue_paused%3A%20mail").await.body;
+    whats["items"].as_array().unwrap().iter().map(|entry| entry["what"].clone()).collect()
+}
+
+async fn the_silence_ends_when_asked(place: &Place) {
+    let body = json!({"alert": "queue_paused: mail", "reason": "solved"});
+    let ended = place.ask(Method::POST, "/v1/alerts/unsilence", body).await;
+    assert_eq!(ended.status, StatusCode::NO_CONTENT);
+    assert_eq!(listed(place).await[0]["silence"], Value::Null);
+    assert_eq!(audited(place).await, ["alert.unsilence", "alert.silence"]);
+}
+
 pub(crate) async fn alerts_are_listed_and_silenced(place: Place) {
     assert_eq!(listed(&place).await, json!([]));
-    let silence = async |alert: &str, time: &str| {
-        let body = json!({"alert": alert, "for": time, "reason": "known"});
-        place.ask(Method::POST, "/v1/alerts/silence", body).await
-    };
-    let early = silence("queue_paused: mail", "1h").await;
+    let early = silence(&place, "queue_paused: mail", "1h").await;
     assert_eq!((early.status, early.code()), (StatusCode::NOT_FOUND, "no_such_alert"));
     record(&place).await;
     let alerts = listed(&place).await;
     assert_eq!((&alerts[0]["rule"], &alerts[0]["silence"]), (&json!("queue_paused"), &Value::Null));
     assert_eq!(place.get("/v1/status").await.body[0]["alert"], "queue_paused: mail");
-    assert_eq!(silence("queue_paused: mail", "over").await.status, StatusCode::NO_CONTENT);
+    assert_eq!(silence(&place, "queue_paused: mail", "over").await.status, StatusCode::NO_CONTENT);
     let alerts = listed(&place).await;
     assert_eq!(
         (&alerts[0]["silence"]["reason"], &alerts[0]["silence"]["until"]),
         (&json!("known"), &Value::Null)
     );
     for (alert, time, at) in [("paused: mail", "1h", "alert"), ("queue_paused: mail", "soon", "for")] {
-        let refused = silence(alert, time).await;
+        let refused = silence(&place, alert, time).await;
         assert_eq!((refused.code(), refused.at()), ("invalid_silence", at));
     }
-    let body = json!({"alert": "queue_paused: mail", "reason": "solved"});
-    let ended = place.ask(Method::POST, "/v1/alerts/unsilence", body).await;
-    assert_eq!(ended.status, StatusCode::NO_CONTENT);
-    assert_eq!(listed(&place).await[0]["silence"], Value::Null);
-    let whats = place.get("/v1/audit?subject=queue_paused%3A%20mail").await.body;
-    let whats: Vec<_> =
-        whats["items"].as_array().unwrap().iter().map(|entry| entry["what"].clone()).collect();
-    assert_eq!(whats, ["alert.unsilence", "alert.silence"]);
+    the_silence_ends_when_asked(&place).await;
     assert_eq!(place.get("/v1/alerts?limit=0").await.at(), "query limit");
     let rules = NoticeRules::new("oncall");
     place.store.claim_notices(&rules, &NoticeTimes::default()).await.unwrap();

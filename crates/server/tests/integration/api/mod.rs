@@ -32,6 +32,8 @@ mod kind_limits;
 mod limits;
 mod markup;
 mod numbers;
+mod oidc;
+mod oidc_attacks;
 mod place;
 mod protocol;
 mod proxied;
@@ -316,6 +318,23 @@ on_both! {
         a_page_sends_those_who_are_not_signed_in_to_sign_in
         a_page_that_keeps_itself_new_does_not_keep_the_session
         a_form_of_somebody_who_is_signed_in_no_more_is_answered_with_where_to_sign_in
+    }
+    oidc {
+        somebody_signs_in_with_the_account_of_their_company
+        whoever_signs_out_is_led_to_the_provider
+        a_key_that_is_new_is_read_and_not_too_often
+        people_have_the_role_of_their_groups
+        a_session_ends_when_the_configuration_gives_its_role_no_more
+        a_provider_that_fails_is_reported_without_its_words
+        a_server_with_a_provider_is_closed_without_tokens
+    }
+    oidc_attacks {
+        a_sign_in_is_used_once_and_in_its_browser
+        an_id_token_that_is_not_of_this_sign_in_is_refused
+        a_provider_that_sends_secrets_elsewhere_is_refused
+        nobody_is_sent_to_another_server_after_signing_in
+        the_provider_returns_to_the_configured_url
+        nobody_begins_too_many_sign_ins
     }
     forms {
         each_page_shows_the_word_of_its_forms_in_another_way

@@ -89,6 +89,11 @@ impl Place {
 
     pub(crate) async fn serve_with(store: Arc<dyn Store>, options: Options) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Self::serve_on(listener, store, options)
+    }
+
+    /// Starts a server whose address is known before.
+    pub(crate) fn serve_on(listener: TcpListener, store: Arc<dyn Store>, options: Options) -> Self {
         let url = format!("http://{}", listener.local_addr().unwrap());
         // The HTTP client needs a crypto provider, although the tests use plain HTTP. The first test installs it for all.
         let _ = rustls::crypto::ring::default_provider().install_default();

@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use futures::future::join_all;
 use milepost_core::job::NewJob;
-use milepost_core::session::{NewSession, SessionTimes};
+use milepost_core::session::{NewSession, SessionTimes, SessionUser};
 use milepost_core::token::{Digest, Role, Secret};
 use milepost_server::{AccessOptions, Limits, Options};
 use milepost_testkit::wait;
@@ -40,13 +40,13 @@ impl Place {
         cookie(&answer).unwrap()
     }
 
-    async fn looks(&self, cookie: &str) -> Response {
+    pub(super) async fn looks(&self, cookie: &str) -> Response {
         self.request(Method::GET, "/v1/queues").header("cookie", cookie).send().await.unwrap()
     }
 }
 
 /// Returns the session cookie that a response sets, without its attributes.
-fn cookie(answer: &Response) -> Option<String> {
+pub(super) fn cookie(answer: &Response) -> Option<String> {
     let mut all = answer.headers().get_all("set-cookie").iter().map(|set| set.to_str().unwrap());
     let set = all.find(|set| set.starts_with("milepost="))?;
     assert!(set.contains("; HttpOnly; SameSite=Lax"), "{set}");
@@ -56,13 +56,14 @@ fn cookie(answer: &Response) -> Option<String> {
 /// Starts a session with a known CSRF token. Returns the cookie and the masked token.
 pub(super) async fn begun(place: &Place, token: &Secret) -> (String, String) {
     let (id, csrf) = ("an-id-that-nobody-guesses", "a-word-of-its-pages");
-    let session = NewSession { id: Digest::of(id), token: token.prefix().to_owned(), csrf: csrf.to_owned() };
+    let user = SessionUser::Token(token.prefix().to_owned());
+    let session = NewSession { id: Digest::of(id), user, csrf: csrf.to_owned() };
     place.store.begin_session(&session, &SessionTimes::default()).await.unwrap();
     (format!("milepost={id}"), masked(csrf))
 }
 
 /// Masks a CSRF token with a pad of zeros, as a page could.
-fn masked(word: &str) -> String {
+pub(super) fn masked(word: &str) -> String {
     URL_SAFE_NO_PAD.encode([vec![0; word.len()], word.as_bytes().to_vec()].concat())
 }
 
