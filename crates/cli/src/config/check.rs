@@ -109,11 +109,23 @@ impl Check<'_> {
         }
     }
 
+    fn length(&mut self, node: &Node, chars: u64, schema: &Map<String, Json>, name: &str) {
+        let bound = |key: &str| schema.get(key).and_then(Json::as_u64);
+        if bound("minLength").is_some_and(|min| chars < min) {
+            self.faults.add(node.span.start, format!("{name} is empty"), "write a text".to_owned());
+        }
+        if let Some(max) = bound("maxLength").filter(|max| chars > *max) {
+            let what = format!("{name} has {chars} characters");
+            self.faults.add(node.span.start, what, format!("write a text of at most {max} characters"));
+        }
+    }
+
     fn text(&mut self, node: &Node, text: &str, secret: bool, schema: &Map<String, Json>, name: &str) {
         if secret && text.is_empty() {
             // An unset variable was reported already.
             return;
         }
+        self.length(node, text.chars().count() as u64, schema, name);
         if let Some(names) = schema.get("enum").and_then(Json::as_array)
             && !names.iter().any(|name| name == text)
         {

@@ -50,7 +50,9 @@ fn value(schema: &Json) -> String {
     let format = schema["format"].as_str().map(|format| format.trim_start_matches("milepost-"));
     let Some(kind) = schema["type"].as_str() else { return "anything".to_owned() };
     if let Some(names) = schema["enum"].as_array() {
-        let names: Vec<String> = names.iter().map(|name| format!("`{}`", name.as_str().unwrap())).collect();
+        // Null, for a key that may be missing, is not written in TOML.
+        let names: Vec<String> =
+            names.iter().filter_map(Json::as_str).map(|name| format!("`{name}`")).collect();
         return names.join(", ");
     }
     match (format, kind) {

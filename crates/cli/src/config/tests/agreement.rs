@@ -66,6 +66,8 @@ fn the_schema_says_nothing_that_the_check_does_not_understand() {
         "required",
         "items",
         "minItems",
+        "minLength",
+        "maxLength",
         "minimum",
         "maximum",
         "enum",

@@ -21,7 +21,7 @@ fn unknown_keys_are_named_with_the_nearest_known_one() {
         "colour = 1\n",
         &[(
             "1:1 unknown key colour",
-            "known keys are batch, bulk, database, kinds, limits, redis, retention, schedules, serve, store, subscription, team, worker",
+            "known keys are batch, bulk, database, hide, kinds, limits, notify, redis, retention, schedules, serve, store, subscription, team, worker",
         )],
     );
 }
