@@ -5,7 +5,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use thiserror::Error;
 
-use crate::json::Exact;
+use crate::batch::due::{CANNOT_START, EXPRESSION};
+use crate::json::{Exact, plain_value};
 use crate::pattern::{check_pattern, matches_any};
 use crate::token::Role;
 
@@ -176,7 +177,8 @@ impl Hidden {
         let masked =
             Exact::read(json).map(|value| value.changed(|value| is_changed = mask_below(value, &paths)));
         match masked.and_then(|masked| serde_json::to_string(&masked)) {
-            Ok(masked) => is_changed.then_some(masked),
+            // Of members with the same name, only the last one was read: the text has the others, too.
+            Ok(masked) => (is_changed || has_same_names(json)).then_some(masked),
             // Text that cannot be read may contain what must be hidden.
             Err(_) => Some(Value::from(PLACEHOLDER).to_string()),
         }
@@ -219,13 +221,37 @@ impl Hidden {
             Value::Object(members) => {
                 for (name, member) in members {
                     if begins(name) {
-                        mask_below(member, &self.paths(None));
+                        self.mask_member(member);
                     } else {
                         self.mask_within(member, begins);
                     }
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Replaces the values that are hidden in any kind, in a value or in the text of one.
+    fn mask_member(&self, member: &mut Value) {
+        let paths = self.paths(None);
+        let Value::String(text) = member else {
+            mask_below(member, &paths);
+            return;
+        };
+        if let Ok(mut value) = serde_json::from_str::<Value>(text)
+            && (mask_below(&mut value, &paths) || has_same_names(text))
+        {
+            *text = value.to_string();
+        }
+    }
+
+    /// Replaces what follows the code in an error of a task without a job: expressions and schemas quote the values that do not fit.
+    pub fn mask_quotes(&self, error: &mut String) {
+        if let Some((code, _)) = error.split_once(": ")
+            && [EXPRESSION, CANNOT_START].contains(&code)
+            && !self.is_empty()
+        {
+            *error = format!("{code}: {PLACEHOLDER}");
         }
     }
 
@@ -264,6 +290,11 @@ impl Hidden {
         }
         if active.is_empty() { Ok(()) } else { Err(HideRefusal::Search { path: path.join(".") }) }
     }
+}
+
+/// Returns whether members of an object have the same name, or a value cannot be read exactly.
+fn has_same_names(json: &str) -> bool {
+    plain_value(&mut serde_json::Deserializer::from_str(json)).is_err()
 }
 
 /// What the paths mean for a member or an item.
@@ -407,6 +438,37 @@ mod tests {
         let text = json.to_string();
         let masked = hidden(&[], paths).mask("k", &text).unwrap_or(text);
         serde_json::from_str(&masked).unwrap()
+    }
+
+    #[test]
+    fn members_with_the_same_name_hide_nothing_from_the_rules() {
+        let rules = hidden(&[], &["customer.email"]);
+        let json = r#"{"customer":{"email":"a@b"},"customer":{"ok":1}}"#;
+        assert_eq!(rules.mask("k", json).unwrap(), r#"{"customer":{"ok":1}}"#);
+        let json = r#"{"customer":{"email":"a@b","email":"c@d"}}"#;
+        assert_eq!(rules.mask("k", json).unwrap(), r#"{"customer":{"email":"[hidden]"}}"#);
+        assert_eq!(rules.mask("k", r#"{"customer":{"ok":1},"amount":1.10}"#), None);
+    }
+
+    #[test]
+    fn values_in_the_text_of_json_of_the_audit_are_hidden() {
+        let mut detail =
+            json!({"after": {"payload": r#"{"iban": "DE1", "ok": 1}"#, "note": r#"{"iban": "DE1"}"#}});
+        hidden(&[], &["**.iban"]).mask_within(&mut detail, |name| name == "payload");
+        let after = json!({"payload": r#"{"iban":"[hidden]","ok":1}"#, "note": r#"{"iban": "DE1"}"#});
+        assert_eq!(detail, json!({"after": after}));
+    }
+
+    #[test]
+    fn quotes_in_errors_of_tasks_are_hidden() {
+        let masked = |error: &str| {
+            let mut error = error.to_owned();
+            hidden(&[], &["iban"]).mask_quotes(&mut error);
+            error
+        };
+        assert_eq!(masked("expression: \"DE1\" is not a time"), "expression: [hidden]");
+        assert_eq!(masked("cannot_start: 'DE1' does not match"), "cannot_start: [hidden]");
+        assert_eq!(masked("the customer has called: twice"), "the customer has called: twice");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! A problem that the overview page shows.
 
+use std::time::Duration;
+
 use milepost_core::alert::{ActiveAlert, AlertKey, AlertRule, Severity, Silence};
 use milepost_core::text::is_unprintable;
 
@@ -8,6 +10,9 @@ use super::format::{kind_url, query};
 
 /// Maximum number of causes of failures that are listed separately.
 pub(super) const CAUSES_MAX: usize = 8;
+
+/// The delay after which an event or a tick counts as late.
+pub(super) const LATE: Duration = Duration::from_secs(60);
 
 /// A problem.
 pub(crate) struct Alert {

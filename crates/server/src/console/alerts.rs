@@ -15,7 +15,7 @@ use milepost_core::schedule::ScheduleView;
 use milepost_core::state::JobState;
 use milepost_core::worker::WorkerView;
 
-use super::alert::{Alert, CAUSES_MAX, Details, argument, key, to_look_at};
+use super::alert::{Alert, CAUSES_MAX, Details, LATE, argument, key, to_look_at};
 use super::alert_facts::{Facts, JOBS_MAX, RUNS_MAX};
 use super::event_alerts::{of_consumer, of_subscription};
 use super::format::{between, count, cut, relative, several};
@@ -23,8 +23,6 @@ use super::page::Page;
 use super::queues::set_queue;
 use super::{batch, bulks, limits, schedules};
 
-/// The delay after which an event or a tick counts as late.
-pub(super) const LATE: Duration = Duration::from_secs(60);
 /// How long the death of a worker is reported.
 const NEWS: Duration = Duration::from_secs(15 * 60);
 

@@ -4,8 +4,7 @@ use milepost_core::alert::AlertRule;
 use milepost_core::event::relay_listing::SubscriptionView;
 use milepost_core::inbox::listing::ConsumerView;
 
-use super::alert::{Alert, Details, argument, key, to_look_at};
-use super::alerts::LATE;
+use super::alert::{Alert, Details, LATE, argument, key, to_look_at};
 use super::events;
 use super::format::{between, cut, length, query, relative, several};
 use super::page::Page;

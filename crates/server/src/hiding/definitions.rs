@@ -104,7 +104,9 @@ impl ScheduleStore for HidingStore {
     }
 
     async fn schedules_without_payloads(&self) -> StoreResult<Vec<ScheduleView>> {
-        self.inner.schedules_without_payloads().await
+        let mut views = self.inner.schedules_without_payloads().await?;
+        views.iter_mut().for_each(|view| self.mask_refusal(view));
+        Ok(views)
     }
 
     async fn schedule(&self, name: &str) -> StoreResult<Option<ScheduleView>> {
@@ -283,6 +285,9 @@ impl BatchStore for HidingStore {
     async fn batch_tasks(&self, batch: BatchId, filter: &TaskFilter) -> StoreResult<Vec<TaskView>> {
         let mut tasks = self.inner.batch_tasks(batch, filter).await?;
         for task in &mut tasks {
+            if let (None, Some(error)) = (task.job, &mut task.error) {
+                self.hidden.mask_quotes(error);
+            }
             if let (Some(job), Some(error)) = (task.job, &mut task.error)
                 && is_structured(error)
                 && let Some(kind) = self.kind(job).await?
@@ -294,11 +299,15 @@ impl BatchStore for HidingStore {
     }
 
     async fn batch_history(&self, batch: BatchId, after: i64, limit: u32) -> StoreResult<Vec<BatchEntry>> {
-        self.inner.batch_history(batch, after, limit).await
+        let mut entries = self.inner.batch_history(batch, after, limit).await?;
+        self.mask_batch_entries(&mut entries);
+        Ok(entries)
     }
 
     async fn last_of_batch(&self, batch: BatchId, limit: u32) -> StoreResult<Vec<BatchEntry>> {
-        self.inner.last_of_batch(batch, limit).await
+        let mut entries = self.inner.last_of_batch(batch, limit).await?;
+        self.mask_batch_entries(&mut entries);
+        Ok(entries)
     }
 
     async fn operate_batch(&self, operation: &BatchOperation) -> StoreResult<BatchOperated> {

@@ -10,6 +10,7 @@ mod passed;
 
 use std::sync::Arc;
 
+use milepost_core::batch::listing::BatchEntry;
 use milepost_core::event::Event;
 use milepost_core::hide::Hidden;
 use milepost_core::history::{HistoryEntry, HistoryPart};
@@ -52,6 +53,24 @@ impl HidingStore {
             Makes::Job(job) => self.hidden.mask_json(&job.kind, &mut job.payload),
             Makes::Batch(batch) => self.hidden.mask_json(&batch.dag, &mut batch.input),
         }
+        self.mask_refusal(view);
+    }
+
+    /// Hides why a tick was refused: the reason can quote the input.
+    fn mask_refusal(&self, view: &mut ScheduleView) {
+        let (kind, _) = data(&view.schedule.makes);
+        if self.hidden.hides_in(kind)
+            && let Some(refused) = &mut view.refused
+        {
+            milepost_core::hide::PLACEHOLDER.clone_into(&mut refused.why);
+        }
+    }
+
+    fn mask_batch_entries(&self, entries: &mut [BatchEntry]) {
+        entries
+            .iter_mut()
+            .filter_map(|entry| entry.note.as_mut())
+            .for_each(|note| self.hidden.mask_quotes(note));
     }
 
     async fn mask_failure(&self, failure: &mut LastFailure) -> StoreResult<()> {

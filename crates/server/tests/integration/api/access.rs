@@ -141,13 +141,15 @@ const OF_WORKERS: [(&str, &str); 7] = [
 /// Routes that viewers may not read: the audit log names users.
 const LOOKED_AT_BY_OPERATORS: [(&str, &str); 1] = [("GET", "/v1/audit")];
 /// Routes without authentication.
-const OPEN: [(&str, &str); 6] = [
+const OPEN: [(&str, &str); 8] = [
     ("GET", "/assets/{edition}/{name}"),
     ("GET", "/healthz"),
     ("GET", "/openapi.json"),
     ("GET", "/readyz"),
     ("GET", "/sign-in"),
     ("POST", "/sign-in"),
+    ("GET", "/sign-in/oidc"),
+    ("GET", "/sign-in/oidc/callback"),
 ];
 
 /// Returns the role that an operation must need, independently of the OpenAPI document.

@@ -117,7 +117,7 @@ pub(crate) async fn a_schedule_of_hidden_data_keeps_and_uses_the_real_values(pla
         (StatusCode::UNPROCESSABLE_ENTITY, "hidden_data"),
         "{refused:?}"
     );
-    assert_eq!(place.get("/v1/schedules/daily").await.body["makes"]["job"]["payload"], data());
+    assert_eq!(place.get("/v1/schedules/daily").await.body["job"]["payload"], data());
 }
 
 pub(crate) async fn a_search_is_no_way_to_guess_hidden_values(place: Place) {

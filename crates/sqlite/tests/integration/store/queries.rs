@@ -6,8 +6,8 @@ use crate::store::fixture::Home;
 
 const CRATE: &str = env!("CARGO_MANIFEST_DIR");
 
-/// Folders of queries of examinations, repairs and moves, which may read whole tables.
-const RARE: [&str; 4] = ["doctor/", "repair/", "move/", "clock/move_"];
+/// Folders of queries of alerts, of which there are few, and of examinations, repairs and moves, which may read whole tables.
+const RARE: [&str; 5] = ["alert/", "doctor/", "repair/", "move/", "clock/move_"];
 
 #[tokio::test]
 async fn every_query_file_prepares_and_says_what_it_does() {
