@@ -22,7 +22,6 @@ mod run_reports;
 mod runs_in_hand;
 mod shared;
 mod span;
-pub mod sql;
 pub mod testing;
 mod ticker;
 mod worker;
@@ -30,8 +29,6 @@ mod worker;
 pub use context::Context;
 pub use handler::{Handler, Job, KindOptions};
 pub use jiff::Timestamp;
-#[doc(inline)]
-pub use milepost_core::batch::start::{NewBatch, Started};
 #[doc(inline)]
 pub use milepost_core::claim::ClaimedJob;
 #[doc(inline)]

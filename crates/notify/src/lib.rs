@@ -4,11 +4,13 @@
 //! due, and which server sends.
 
 mod channel;
+mod fault;
 mod mail;
 mod message;
 mod notifier;
 mod post;
 
-pub use channel::{Channel, ChannelConfig, InvalidChannel, SendError};
+pub use channel::{Channel, ChannelConfig};
+pub use fault::{InvalidChannel, SendError};
 pub use message::{Message, SHOWN_MAX};
 pub use notifier::{Notifier, Observe, Target};

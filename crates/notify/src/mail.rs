@@ -16,7 +16,7 @@ use percent_encoding::percent_decode_str;
 use reqwest::Url;
 use tokio::time::timeout;
 
-use crate::channel::{InvalidChannel, SendError};
+use crate::fault::{InvalidChannel, SendError};
 use crate::message::Message;
 
 /// The time limit of a message: less than the lease of a claim.

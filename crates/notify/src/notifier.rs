@@ -14,7 +14,8 @@ use milepost_core::text::shorten;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::channel::{Channel, SendError};
+use crate::channel::Channel;
+use crate::fault::SendError;
 use crate::message::Message;
 
 /// How often alerts are searched.

@@ -10,7 +10,7 @@ use reqwest::{Client, Url};
 use serde_json::json;
 use tokio::time::timeout;
 
-use crate::channel::{InvalidChannel, SendError};
+use crate::fault::{InvalidChannel, SendError};
 use crate::message::Message;
 
 /// The time limit of a request: less than the lease of a claim.
