@@ -31,6 +31,7 @@ mod inbox;
 mod limit;
 mod lock_wait;
 mod migrate;
+mod migrations;
 pub mod pooled;
 mod prune_position;
 mod relay;

@@ -102,11 +102,13 @@ impl Database {
     pub(super) async fn connect(&self, application_name: &str) -> StoreResult<PgConnection> {
         let direct = self.direct.clone().ok_or(InvalidBulk::NoDirect)?;
         let options = direct.application_name(application_name);
-        let connect = tokio::time::timeout(self.patience, PgConnection::connect_with(&options));
-        let connected = connect.await.unwrap_or(Err(sqlx::Error::PoolTimedOut));
-        let mut connection = connected.map_err(|e| self.fail(e))?;
-        connection.execute(sql!("bulk/enter")).await.map_err(|e| self.fail(e))?;
-        Ok(connection)
+        let enter = async {
+            let mut connection = PgConnection::connect_with(&options).await?;
+            connection.execute(sql!("bulk/enter")).await?;
+            Ok(connection)
+        };
+        let entered = tokio::time::timeout(self.patience, enter).await;
+        entered.unwrap_or(Err(sqlx::Error::PoolTimedOut)).map_err(|e| self.fail(e))
     }
 
     /// Opens a dedicated connection to a server whose version has not been checked yet.

@@ -22,7 +22,7 @@ use milepost_core::dag::definition::Definition;
 use milepost_core::dag::state::BatchState;
 use milepost_core::dag::version::Version;
 use milepost_core::error::StoreError;
-use milepost_core::hide::HideRefusal;
+use milepost_core::hide::{HideRefusal, is_structured};
 use milepost_core::ident::{BatchId, JobId, Run};
 use milepost_core::job::{Enqueued, NewJob};
 use milepost_core::limit::{Limit, LimitView, Target};
@@ -36,7 +36,7 @@ use milepost_core::schedule::{Clock, Made, Order, Schedule, ScheduleView, Source
 use milepost_core::state::JobState;
 use uuid::Uuid;
 
-use super::{HidingStore, data, is_structured};
+use super::{HidingStore, data};
 
 /// The members of an entry of the audit that contain stored JSON.
 const DATA: [&str; 4] = ["payload", "input", "result", "parameters"];

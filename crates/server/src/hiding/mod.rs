@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use milepost_core::batch::listing::BatchEntry;
 use milepost_core::event::Event;
-use milepost_core::hide::Hidden;
+use milepost_core::hide::{Hidden, PLACEHOLDER, is_structured};
 use milepost_core::history::{HistoryEntry, HistoryPart};
 use milepost_core::ident::JobId;
 use milepost_core::listing::{JobRow, JobView, LastFailure};
@@ -62,7 +62,7 @@ impl HidingStore {
         if self.hidden.hides_in(kind)
             && let Some(refused) = &mut view.refused
         {
-            milepost_core::hide::PLACEHOLDER.clone_into(&mut refused.why);
+            PLACEHOLDER.clone_into(&mut refused.why);
         }
     }
 
@@ -80,7 +80,7 @@ impl HidingStore {
             // The text of a list is shortened, so that it may not be complete JSON.
             match serde_json::from_str::<&RawValue>(text) {
                 Ok(_) => self.hidden.mask_text(&kind, text),
-                Err(_) if self.hidden.hides_in(&kind) => milepost_core::hide::PLACEHOLDER.clone_into(text),
+                Err(_) if self.hidden.hides_in(&kind) => PLACEHOLDER.clone_into(text),
                 Err(_) => {}
             }
         }
@@ -129,9 +129,4 @@ fn data(makes: &Makes) -> (&str, &RawValue) {
         Makes::Job(job) => (&job.kind, &job.payload),
         Makes::Batch(batch) => (&batch.dag, &batch.input),
     }
-}
-
-/// Returns whether a text may be a JSON object or list.
-fn is_structured(text: &str) -> bool {
-    text.trim_start().starts_with(['{', '['])
 }

@@ -13,6 +13,7 @@ mod numbers;
 mod ownership;
 mod refused;
 mod schedules;
+mod sessions;
 mod workers;
 
 use std::sync::Arc;

@@ -24,13 +24,10 @@ use milepost_core::inbox::Consumer;
 use milepost_core::inbox::listing::{ConsumerView, DeadFilter, DeadLetter, Gap, GivenUp, LetterId};
 use milepost_core::port::{
     AbandonedRun, AlertStore, DoctorStore, EventLog, InboxStore, LogReader, MaintenanceStore, RelayStore,
-    RetentionStore, RetryDelay, SessionStore, StoreResult, SubscriptionStore, TokenStore, Wake, WakeStream,
+    RetentionStore, RetryDelay, StoreResult, SubscriptionStore, TokenStore, Wake, WakeStream,
 };
 use milepost_core::retention::{Pace, Prunable, Pruned, Retained, RetentionPeriod, RetentionPolicy};
-use milepost_core::session::{
-    FoundSession, NewSession, NewSignIn, ReturnedSignIn, SessionTimes, SignInLimits,
-};
-use milepost_core::token::{Digest, FoundToken, NewToken, TokenView};
+use milepost_core::token::{FoundToken, NewToken, TokenView};
 use milepost_core::worker::Rescued;
 
 use super::ScopedStore;
@@ -365,42 +362,5 @@ impl TokenStore for ScopedStore {
 
     async fn touch_token(&self, _: &str) -> StoreResult<()> {
         self.refused("a token")
-    }
-}
-
-#[async_trait]
-impl SessionStore for ScopedStore {
-    async fn begin_session(&self, session: &NewSession, times: &SessionTimes) -> StoreResult<()> {
-        self.inner.begin_session(session, times).await
-    }
-
-    async fn session(
-        &self,
-        id: &Digest,
-        times: &SessionTimes,
-        used: bool,
-    ) -> StoreResult<Option<FoundSession>> {
-        self.inner.session(id, times, used).await
-    }
-
-    async fn rotate_session(&self, id: &Digest, to: &Digest) -> StoreResult<bool> {
-        self.inner.rotate_session(id, to).await
-    }
-
-    async fn end_session(&self, id: &Digest) -> StoreResult<()> {
-        self.inner.end_session(id).await
-    }
-
-    async fn begin_sign_in(&self, sign_in: &NewSignIn, limits: &SignInLimits) -> StoreResult<()> {
-        self.inner.begin_sign_in(sign_in, limits).await
-    }
-
-    async fn end_sign_in(
-        &self,
-        id: &Digest,
-        state: &Digest,
-        limits: &SignInLimits,
-    ) -> StoreResult<Option<ReturnedSignIn>> {
-        self.inner.end_sign_in(id, state, limits).await
     }
 }
