@@ -2,11 +2,19 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
+
 use crate::job::error::InvalidJob;
 
 /// The longest wait: 100 years, so that adding it to a date does not overflow the calendar. Longer waits from callers are
 /// rejected; longer computed waits are truncated ([`whole_ms`]).
 pub const WAIT_MAX: Duration = Duration::from_secs(100 * 36525 * 864);
+
+/// Returns the time from one instant to a later one; zero if it is not later.
+#[must_use]
+pub fn between(from: Timestamp, to: Timestamp) -> Duration {
+    to.duration_since(from).try_into().unwrap_or_default()
+}
 
 /// Returns the duration in whole milliseconds, rounded up so that no backoff ends early; at most [`WAIT_MAX`].
 #[must_use]

@@ -32,6 +32,13 @@ const PRIVATE_V6: [Ipv6Net; 3] = [v6([0x2001, 0], 23), v6([0x2001, 0xdb8], 32), 
 const NAT64: Ipv6Net = v6([0x64, 0xff9b], 96);
 const SIX_TO_FOUR: Ipv6Net = v6([0x2002, 0], 16);
 
+/// Returns whether the host of a URL or of a request is this machine: `localhost`, or a loopback address, in brackets for IPv6.
+#[must_use]
+pub fn is_loopback(host: &str) -> bool {
+    let address = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    host.eq_ignore_ascii_case("localhost") || address.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}
+
 const fn v4(address: [u8; 4], bits: u8) -> Ipv4Net {
     let [a, b, c, d] = address;
     Ipv4Net::new_assert(Ipv4Addr::new(a, b, c, d), bits)

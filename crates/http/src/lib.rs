@@ -14,6 +14,7 @@ mod signature;
 mod tls;
 mod words;
 
+pub use address::is_loopback;
 pub use answer::{in_words, leads_to, origin, read};
 pub use capped::Capped;
 pub use guard::{Guard, forbidden};

@@ -95,10 +95,10 @@ impl Notifier {
         self.store.observe_alerts(&alerts, &self.incidents).await
     }
 
-    /// Sends a target what is due, if no other server does.
+    /// Sends the due notices to a target, if no other server does.
     async fn tell(&self, target: &Target) {
         let name = &target.rules.target;
-        let told = async {
+        let notified = async {
             let Some(claim) = self.store.claim_notices(&target.rules, &self.messages).await? else {
                 return Ok(());
             };
@@ -115,7 +115,7 @@ impl Notifier {
             // If this fails, the message is sent again after the lease.
             self.store.end_notices(&claim, &outcome).await.map(drop)
         };
-        if let Err(error) = told.await {
+        if let Err(error) = notified.await {
             tracing::warn!(
                 target = name,
                 error = error.chain(),

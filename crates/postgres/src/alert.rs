@@ -170,8 +170,8 @@ fn incident(row: &PgRow) -> Decoded<Option<Incident>> {
 
 fn candidate(row: &PgRow) -> Decoded<Option<Candidate>> {
     let Some(incident) = incident(row)? else { return Ok(None) };
-    let (told_begin, last_begun_at) = (row.try_get("told_begin")?, time(row, "last_begun_at")?);
-    Ok(Some(Candidate { incident, told_begin, last_begun_at }))
+    let (is_notified, last_begun_at) = (row.try_get("is_notified")?, time(row, "last_begun_at")?);
+    Ok(Some(Candidate { incident, is_notified, last_begun_at }))
 }
 
 fn target(row: &PgRow) -> Decoded<AlertTarget> {

@@ -180,8 +180,8 @@ fn incident(row: &Row<'_>) -> Sql<Option<Incident>> {
 
 fn candidate(row: &Row<'_>) -> Sql<Option<Candidate>> {
     let Some(incident) = incident(row)? else { return Ok(None) };
-    let (told_begin, last_begun_at) = (row.get(14)?, row::time_opt(row, 15)?);
-    Ok(Some(Candidate { incident, told_begin, last_begun_at }))
+    let (is_notified, last_begun_at) = (row.get(14)?, row::time_opt(row, 15)?);
+    Ok(Some(Candidate { incident, is_notified, last_begun_at }))
 }
 
 fn target(row: &Row<'_>) -> Sql<AlertTarget> {

@@ -15,7 +15,7 @@ use super::fault::Faults;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Oidc {
     /// The issuer of the provider, such as `https://login.example.org/realms/acme`. Its configuration is read from
-    /// `/.well-known/openid-configuration` below it, when somebody signs in.
+    /// `/.well-known/openid-configuration` below it, at the first sign-in.
     issuer: String,
     /// The client id of this server at the provider.
     #[schemars(length(min = 1))]
@@ -140,14 +140,14 @@ pub(super) fn check(serve: &Node, faults: &mut Faults) {
             faults.add(
                 scope.span.start,
                 "not a scope".to_owned(),
-                "write each scope as a text of its own: [\"openid\", \"groups\"]",
+                "write each scope as a separate text: [\"openid\", \"groups\"]",
             );
         }
     }
     check_roles(section, faults);
 }
 
-/// Refuses settings by which nobody can sign in, and empty names of groups.
+/// Refuses settings with which no person can sign in, and empty names of groups.
 fn check_roles(section: &Node, faults: &mut Faults) {
     let roles = section.get("roles").map(Node::entries).unwrap_or_default();
     let groups: Vec<&Node> = roles.iter().flat_map(|role| role.node.nodes()).collect();
@@ -160,6 +160,10 @@ fn check_roles(section: &Node, faults: &mut Faults) {
     }
     if groups.is_empty() && section.get("default_role").is_none() {
         let remedy = "add roles = { admin = [\"milepost-admins\"] } with the groups of the provider, or default_role = \"viewer\"";
-        faults.add(section.span.start, "nobody has a role, so nobody can sign in".to_owned(), remedy);
+        faults.add(
+            section.span.start,
+            "no role is granted, so that no person can sign in".to_owned(),
+            remedy,
+        );
     }
 }

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::{AlertRule, Incident, Severity, TARGET_IN_USE};
+use crate::duration::between;
 use crate::named::named_enum;
 
 /// The wait after the first failed message; it doubles with each further one.
@@ -62,7 +63,7 @@ impl NoticeRules {
     pub fn due(&self, candidates: Vec<Candidate>, now: Timestamp) -> Notices {
         let mut due = Notices::default();
         for candidate in candidates {
-            if candidate.told_begin {
+            if candidate.is_notified {
                 // A target that was notified of the beginning is notified of the end, regardless of its current rules and silences.
                 if candidate.incident.ended_at.is_some() {
                     due.ended.push(candidate.incident);
@@ -93,7 +94,7 @@ pub struct Candidate {
     /// The incident: open, or ended without a notice to the target.
     pub incident: Incident,
     /// Whether the target was notified that it has begun.
-    pub told_begin: bool,
+    pub is_notified: bool,
     /// When the target was last notified that the same alert has begun, in this incident or an earlier one.
     pub last_begun_at: Option<Timestamp>,
 }
@@ -198,11 +199,6 @@ impl AlertTarget {
     }
 }
 
-/// Returns the time from one instant to a later one; zero if it is not later.
-fn between(from: Timestamp, to: Timestamp) -> Duration {
-    to.duration_since(from).try_into().unwrap_or(Duration::ZERO)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -228,7 +224,7 @@ mod tests {
             ended_at: None,
             silence: None,
         };
-        Candidate { incident, told_begin: false, last_begun_at: None }
+        Candidate { incident, is_notified: false, last_begun_at: None }
     }
 
     fn begins(rules: &NoticeRules, candidate: &Candidate, now: i64) -> bool {
@@ -268,12 +264,12 @@ mod tests {
     #[test]
     fn whoever_was_told_the_beginning_is_told_the_end() {
         let rules = NoticeRules { min_severity: Severity::Error, ..NoticeRules::new("oncall") };
-        let mut told = Candidate { told_begin: true, last_begun_at: Some(at(60)), ..candidate(90) };
-        assert!(rules.due(vec![told.clone()], at(90)).is_empty());
-        told.incident.ended_at = Some(at(150));
-        assert_eq!(rules.due(vec![told.clone()], at(150)).ended, [told.incident.clone()]);
-        let untold = Candidate { told_begin: false, ..told };
-        assert!(rules.due(vec![untold], at(150)).is_empty());
+        let mut notified = Candidate { is_notified: true, last_begun_at: Some(at(60)), ..candidate(90) };
+        assert!(rules.due(vec![notified.clone()], at(90)).is_empty());
+        notified.incident.ended_at = Some(at(150));
+        assert_eq!(rules.due(vec![notified.clone()], at(150)).ended, [notified.incident.clone()]);
+        let unnotified = Candidate { is_notified: false, ..notified };
+        assert!(rules.due(vec![unnotified], at(150)).is_empty());
     }
 
     #[test]

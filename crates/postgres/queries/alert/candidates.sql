@@ -1,7 +1,7 @@
 -- Incidents that target $1 may have to be notified of: open ones without a notice, and those with one that ended within $2 ms. $3 limit
 select i.id, i.rule, i.subject, i.severity, i.title, i.words, i.command, i.first_seen_at, i.last_seen_at, i.ended_at,
        s.who, s.why, s.made_at, s.until_at,
-       b.sent_at is not null as told_begin,
+       b.sent_at is not null as is_notified,
        (select max(n.sent_at) from milepost.alert_incident other
         join milepost.alert_notice n on n.incident_id = other.id and n.target = $1::text and n.stage = 'begun'
         where other.rule = i.rule and other.subject = i.subject) as last_begun_at

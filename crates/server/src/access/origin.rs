@@ -4,13 +4,12 @@
 //! (DNS rebinding), it can even read the responses. Therefore a server without tokens accepts loopback names only, and every
 //! server refuses requests that pages of other origins send.
 
-use std::net::IpAddr;
-
 use axum::extract::{Request, State};
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use milepost_http::is_loopback;
 
 use super::AccessOptions;
 use crate::app::App;
@@ -121,11 +120,6 @@ fn authority(text: &str) -> Option<Authority> {
     let is_port =
         port.bytes().all(|byte| byte.is_ascii_digit()) && (port.is_empty() || port.parse::<u16>().is_ok());
     is_port.then_some(authority)
-}
-
-fn is_loopback(host: &str) -> bool {
-    let address = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-    host.eq_ignore_ascii_case("localhost") || address.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
 #[cfg(test)]

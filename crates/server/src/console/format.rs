@@ -1,13 +1,13 @@
 //! Formatting of times, durations, numbers and states. HTML that is built here contains only known characters.
 
 use std::fmt;
-use std::time::Duration;
 
 use askama::filters::HtmlSafe;
 use jiff::Timestamp;
 
 use crate::params::encoded;
 
+pub(crate) use milepost_core::duration::between;
 pub(crate) use milepost_core::format::{count, length, per_second, pretty, relative, several};
 
 /// A time, relative and absolute; the style sheet shows one of them.
@@ -42,11 +42,6 @@ impl fmt::Display for Badge {
 }
 
 impl HtmlSafe for Badge {}
-
-/// Returns the time between two instants; zero if `to` is earlier.
-pub(crate) fn between(from: Timestamp, to: Timestamp) -> Duration {
-    to.duration_since(from).try_into().unwrap_or_default()
-}
 
 /// Truncates a text to its first characters.
 pub(crate) fn cut(text: &str, chars: usize) -> String {

@@ -14,7 +14,7 @@ use super::options::is_safe;
 const FRESH: Duration = Duration::from_secs(60 * 60);
 /// The shortest time between two reads because of an unknown key.
 const KEYS_EVERY: Duration = Duration::from_secs(10);
-/// How long a failure is returned before the provider is asked again, so that nobody waits behind many that fail.
+/// How long a failure is returned before the provider is asked again, so that requests do not queue behind failing ones.
 const FAILURE_LASTS: Duration = Duration::from_secs(2);
 
 /// The configuration and the keys of a provider.
@@ -64,7 +64,7 @@ impl Discovery {
         Ok(self.known.lock().await.calls(&self.issuer)?)
     }
 
-    /// Returns what is known of the provider. If it cannot be read again, the previous configuration is used.
+    /// Returns the provider's configuration and keys. If it cannot be read again, the previous configuration is used.
     pub(super) async fn metadata(&self) -> Result<Arc<ProviderMetadataWithLogout>, Unavailable> {
         let mut known = self.known.lock().await;
         let last = known.metadata.clone();

@@ -1,10 +1,10 @@
 //! The settings of sign-in with a provider.
 
 use std::fmt;
-use std::net::IpAddr;
 
 use milepost_core::oidc::RoleRules;
-use openidconnect::url::{Host, Url};
+use milepost_http::is_loopback;
+use openidconnect::url::Url;
 use thiserror::Error;
 
 /// The path to which the provider sends the browser back.
@@ -47,7 +47,7 @@ pub enum InvalidOidc {
 /// Checks the issuer of a provider.
 ///
 /// # Errors
-/// [`InvalidOidc`] with what it must be.
+/// [`InvalidOidc`] with the requirement.
 pub fn check_issuer(text: &str) -> Result<(), InvalidOidc> {
     let url = safe_url(text).map_err(InvalidOidc::Issuer)?;
     if url.query().is_some() || url.fragment().is_some() {
@@ -59,7 +59,7 @@ pub fn check_issuer(text: &str) -> Result<(), InvalidOidc> {
 /// Checks the URL by which browsers reach the server, and returns its origin.
 ///
 /// # Errors
-/// [`InvalidOidc`] with what it must be.
+/// [`InvalidOidc`] with the requirement.
 pub fn check_external_url(text: &str) -> Result<String, InvalidOidc> {
     let url = safe_url(text).map_err(InvalidOidc::ExternalUrl)?;
     if url.path() != "/" || url.query().is_some() || url.fragment().is_some() {
@@ -68,7 +68,7 @@ pub fn check_external_url(text: &str) -> Result<String, InvalidOidc> {
     Ok(url.origin().ascii_serialization())
 }
 
-/// Parses a URL that cannot be read or changed on its way.
+/// Parses a URL with TLS, or of this machine.
 fn safe_url(text: &str) -> Result<Url, &'static str> {
     let url = Url::parse(text).map_err(|_| "it must be a URL such as https://login.example.org")?;
     if !url.username().is_empty() || url.password().is_some() {
@@ -83,13 +83,11 @@ fn safe_url(text: &str) -> Result<Url, &'static str> {
 
 /// Returns whether a URL has TLS, or leads to this machine.
 pub(super) fn is_safe(url: &Url) -> bool {
-    let is_here = match url.host() {
-        Some(Host::Domain(name)) => name.eq_ignore_ascii_case("localhost"),
-        Some(Host::Ipv4(address)) => IpAddr::V4(address).is_loopback(),
-        Some(Host::Ipv6(address)) => IpAddr::V6(address).is_loopback(),
-        None => return false,
-    };
-    url.scheme() == "https" || url.scheme() == "http" && is_here
+    match url.scheme() {
+        "https" => true,
+        "http" => url.host_str().is_some_and(is_loopback),
+        _ => false,
+    }
 }
 
 #[cfg(test)]

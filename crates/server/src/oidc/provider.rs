@@ -24,12 +24,12 @@ use super::discovery::{Discovery, Unavailable};
 use super::id_token::{self, Unverified};
 use super::options::{CALLBACK, InvalidOidc, OidcOptions, check_external_url, check_issuer};
 
-/// How long somebody who signs out waits for the provider, if its configuration has to be read first.
+/// How long a sign-out waits for the provider, if its configuration has to be read first.
 const SIGN_OUT_TIME: Duration = Duration::from_secs(2);
 /// Maximum length of the provider's description of an error in the log.
 const DESCRIPTION_CHARS_MAX: usize = 300;
 
-/// The provider, and what is known of it.
+/// The provider, with its configuration and keys.
 pub(crate) struct Provider {
     options: OidcOptions,
     redirect: RedirectUrl,
@@ -39,7 +39,7 @@ pub(crate) struct Provider {
     discovery: Discovery,
 }
 
-/// The reason why the provider's answer admits nobody.
+/// The reason why the provider's answer identifies no person.
 #[derive(Debug, Error)]
 pub(super) enum NotIdentified {
     #[error("the provider cannot be used: {0}")]
@@ -173,9 +173,10 @@ impl Provider {
         let description = refused.error_description().map_or("", String::as_str);
         let secrets = [self.options.client_secret.as_str(), code, &sign_in.verifier, &sign_in.nonce];
         let secrets = Secrets::new(secrets.map(str::to_owned));
-        let told = secrets.hide(format!("{}: {description}", refused.error().as_ref()));
-        let told = told.chars().filter(|c| !is_unprintable(*c)).take(DESCRIPTION_CHARS_MAX).collect();
-        NotIdentified::CodeRefused(told)
+        let described = secrets.hide(format!("{}: {description}", refused.error().as_ref()));
+        let described =
+            described.chars().filter(|c| !is_unprintable(*c)).take(DESCRIPTION_CHARS_MAX).collect();
+        NotIdentified::CodeRefused(described)
     }
 
     fn client(&self, metadata: &ProviderMetadataWithLogout) -> Ready {

@@ -37,7 +37,7 @@ pub(crate) fn routes() -> Pages {
     )
 }
 
-/// The reason why nobody signed in, as the page shows it.
+/// The reason why a sign-in failed, as the page shows it.
 #[derive(Debug, Error)]
 enum Fault {
     #[error("The sign-in service cannot be used: {0}. Try again, or sign in with a token.")]
@@ -170,7 +170,7 @@ async fn person(provider: &Provider, answer: Answer, sign_in: &ReturnedSignIn) -
     let code =
         answer.code.filter(|code| !code.is_empty() && code.len() <= CODE_BYTES_MAX).ok_or(Fault::Invalid)?;
     let claims = provider.claims(code, sign_in).await.map_err(|why| {
-        tracing::warn!(reason = %why, "the provider identified nobody");
+        tracing::warn!(reason = %why, "the provider identified no person");
         Fault::from(why)
     })?;
     Ok(provider.rules().person(&claims)?)

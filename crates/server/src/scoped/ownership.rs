@@ -94,7 +94,7 @@ impl ScopedStore {
         self.owns_target(&limit.limit.target)
     }
 
-    /// Returns whether a limit applies to a kind of its own. Groups belong to no token.
+    /// Returns whether a limit applies to an own kind. Groups belong to no token.
     pub(super) fn owns_target(&self, target: &Target) -> bool {
         match target {
             Target::Kind(kind) => self.scope().owns_kind(kind),

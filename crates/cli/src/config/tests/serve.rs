@@ -91,8 +91,8 @@ fn sign_in_with_a_provider_that_cannot_be_is_refused() {
             "4:10 the issuer of the provider cannot be used: it must begin with https://",
             "realms/acme",
         ),
-        (with(issuer), "3:1 nobody has a role", "default_role"),
-        (with(&format!("{issuer}\nroles = {{}}")), "3:1 nobody has a role", "default_role"),
+        (with(issuer), "3:1 no role is granted", "default_role"),
+        (with(&format!("{issuer}\nroles = {{}}")), "3:1 no role is granted", "default_role"),
         (
             with(&format!("{issuer}\nroles = {{ worker = [\"w\"] }}\n{role}")),
             "5:11 unknown key worker in serve.oidc.roles",

@@ -121,9 +121,9 @@ pub(crate) async fn a_preview_of_a_rerun_of_many_tasks_is_no_longer_than_people_
     while store.advance_batches().await.unwrap() > 0 {}
     let abort = place.post(&format!("/v1{path}/operate"), &json!({"operation": "abort"})).await;
     assert_eq!(abort.status, StatusCode::OK, "{abort:?}");
-    let told =
+    let listed =
         async || place.page(&path).await.1.contains("<h2>Tasks that need attention, the first 100</h2>");
-    wait::until("its tasks are listed", told).await;
+    wait::until("its tasks are listed", listed).await;
     let preview = place.page(&format!("{path}/rerun?what=failed")).await.1;
     assert!(preview.contains("Rerun 300 tasks"), "{preview}");
     assert!(preview.contains("t199 and 100 more") && !preview.contains("t200"), "{preview}");

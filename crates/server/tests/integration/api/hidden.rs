@@ -1,4 +1,4 @@
-//! Tests of hidden data: nobody sees it, unless they may and say why.
+//! Tests of hidden data: users see it only with permission and a reason.
 
 use std::time::Duration;
 
