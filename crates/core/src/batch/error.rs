@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::wait::SIGNALS_MAX;
+use super::SIGNALS_MAX;
 use crate::dag::fault::InvalidDag;
 use crate::dag::state::{BatchState, TaskState};
 use crate::ident::BatchId;

@@ -16,8 +16,6 @@ use crate::named::named_enum;
 pub const SIGNAL_BYTES_MAX: usize = 64 * 1024;
 /// The maximum size of the id of a signal, in bytes.
 pub const SIGNAL_ID_BYTES_MAX: usize = 200;
-/// The maximum number of signals that a batch keeps.
-pub const SIGNALS_MAX: u32 = 1000;
 /// The maximum number of waits that one transaction ends.
 pub const WAITS_A_PAGE: u32 = 500;
 /// The maximum number of names that an error about an unknown signal lists.

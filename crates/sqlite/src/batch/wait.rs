@@ -1,10 +1,10 @@
 //! Waits of tasks, and the signals that end them.
 
 use jiff::Timestamp;
+use milepost_core::batch::SIGNALS_MAX;
 use milepost_core::batch::error::InvalidBatch;
 use milepost_core::batch::wait::{
-    NAMES_LISTED, NewSignal, SIGNALS_MAX, SignalResult, WAITS_A_PAGE, WaitEnd, decide, ended_by_signal,
-    ended_by_time,
+    NAMES_LISTED, NewSignal, SignalResult, WAITS_A_PAGE, WaitEnd, decide, ended_by_signal, ended_by_time,
 };
 use milepost_core::dag::state::TaskState;
 use milepost_core::dag::wait::{Awaited, Wait};
