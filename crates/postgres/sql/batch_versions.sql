@@ -53,6 +53,7 @@ $$;
 create or replace function milepost.renumber_batch(a milepost.batch, to_version milepost.dag_version) returns void language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set join_collapse_limit = 1 set jit = off as $$
 declare
+    again int[];
     -- New numbers by old number, from 1; -1: dropped.
     numbers int[] := array(
         select coalesce(n.task, -1)
@@ -65,6 +66,7 @@ declare
     children uuid[];
     child uuid;
 begin
+    again := milepost.change_waits(a, to_version);
     -- Includes jobs of earlier generations, which are found in the history.
     update milepost.job j
     set task = nullif(numbers[j.task + 1], -1)
@@ -101,12 +103,15 @@ begin
            array_agg(g.child_id order by g.task) filter (where g.child_id is not null)
     into jobs, children from gone g;
 
-    delete from milepost.batch_wait w where w.batch_id = a.id and numbers[w.task + 1] = -1;
+    delete from milepost.batch_wait w where w.batch_id = a.id and (numbers[w.task + 1] = -1 or w.task = any (again));
     update milepost.batch_wait w set task = -1 - w.task where w.batch_id = a.id;
     update milepost.batch_wait w set task = numbers[-w.task] where w.batch_id = a.id;
     -- First to negative numbers, since the new number of one task is the old number of another.
     update milepost.batch_task t set task = -1 - t.task where t.batch_id = a.id;
-    update milepost.batch_task t set task = numbers[-t.task], state = case when t.state = 'due' then 'waiting' else t.state end
+    update milepost.batch_task t
+    set task = numbers[-t.task],
+        state = case when t.state = 'due' or -1 - t.task = any (again) then 'waiting' else t.state end,
+        generation = case when -1 - t.task = any (again) then a.generation + 1 else t.generation end
     where t.batch_id = a.id;
     insert into milepost.batch_task (batch_id, task, generation, pre_cnt, state)
     select a.id, n.task, a.generation + 1, n.pre_cnt, 'waiting'
@@ -124,5 +129,35 @@ begin
             perform milepost.cancel_batch(child, why, 0);
         end if;
     end loop;
+end
+$$;
+
+-- Discards the signals of a batch that this version uses differently: for another task, or with other rules for the payload. Returns the tasks that
+-- wait, stopped, and whose wait is another one in the version. They wait again, as it says.
+create or replace function milepost.change_waits(a milepost.batch, to_version milepost.dag_version) returns int[] language plpgsql as $$
+declare
+    again int[] := array(
+        select w.task
+        from milepost.batch_wait w
+        join milepost.batch_task t on t.batch_id = w.batch_id and t.task = w.task
+        join milepost.dag_task o on o.version_id = a.version_id and o.task = w.task
+        join milepost.dag_task n on n.version_id = to_version.id and n.key = o.key
+        where w.batch_id = a.id and t.state = 'aborted' and t.job_id is null and t.child_id is null
+          and n.spec -> 'wait' is distinct from o.spec -> 'wait'
+        order by w.task);
+begin
+    update milepost.batch_signal s set state = 'unused', is_new = null
+    where s.batch_id = a.id and s.state = 'kept' and not exists (
+        select from milepost.dag_task o
+        join milepost.dag_task n on n.version_id = to_version.id and n.key = o.key
+        where o.version_id = a.version_id and o.spec ? 'wait' and o.spec #>> '{wait,signal}' = s.name
+          and n.spec #> '{wait,signal}' = o.spec #> '{wait,signal}'
+          and n.spec #> '{wait,choices}' is not distinct from o.spec #> '{wait,choices}'
+          and n.spec #> '{wait,schema}' is not distinct from o.spec #> '{wait,schema}');
+    -- Before the numbers in the history change.
+    insert into milepost.batch_history (batch_id, generation, task, verb, from_state, to_state, note)
+    select a.id, a.generation + 1, i.task, 'rerun', 'aborted', 'waiting', format('version %s has another wait for this task', to_version.number)
+    from unnest(again) i(task);
+    return again;
 end
 $$;

@@ -38,8 +38,8 @@ begin
     if awaited.state not in ('waiting', 'due', 'active', 'aborted') then
         return 'late';
     end if;
-    if (select count(*) from milepost.batch_signal s where s.batch_id = batch) >= 1000 then
-        raise exception using errcode = 'MP012', message = format('batch %s already has 1000 signals, the maximum', batch), detail = 'signals';
+    if (select count(*) from milepost.batch_signal s where s.batch_id = batch and s.name = signal.name and s.state = 'kept') >= 100 then
+        raise exception using errcode = 'MP012', message = format('batch %s already keeps 100 signals with this name, the maximum', batch), detail = 'signals';
     end if;
     insert into milepost.batch_signal as s (batch_id, id, name, payload)
     values (batch, coalesce(id, milepost.uuid_v7()::text), name, coalesce(payload, 'null'))

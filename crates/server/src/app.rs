@@ -10,6 +10,7 @@ use axum::http::Extensions;
 use axum::http::request::Parts;
 use milepost_core::actions::job::{ActionError, Inputs, JobAction};
 use milepost_core::audit::Actor;
+use milepost_core::dag::checked::Dag;
 use milepost_core::error::StoreError;
 use milepost_core::hide::Hidden;
 use milepost_core::ident::JobId;
@@ -196,6 +197,24 @@ impl App {
             Allowed::Role(role) => self.hidden.may_reveal(role),
             Allowed::Nothing => false,
         }
+    }
+
+    /// Checks that a caller may define a DAG: one that reads hidden values could copy them to where they are shown.
+    ///
+    /// # Errors
+    /// [`Code::RevealRefused`], unless the caller may see hidden values, or the version exists.
+    pub(crate) async fn check_definer(&self, caller: &Identity, dag: &Dag) -> Result<(), Problem> {
+        if !self.hidden.is_read_by(dag) || self.may_reveal(caller) {
+            return Ok(());
+        }
+        let name = &dag.definition().name;
+        if self.store.dag_versions(name).await?.iter().any(|known| known.version == dag.version()) {
+            return Ok(());
+        }
+        let words = format!(
+            "DAG {name:?} reads values that the configuration hides; it permits this only to the roles in `reveal` of its section [hide]"
+        );
+        Err(Problem::new(Code::RevealRefused, words))
     }
 
     /// Returns a job with its hidden values, after an entry in the audit.

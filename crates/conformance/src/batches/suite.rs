@@ -160,6 +160,9 @@ macro_rules! batch_conformance {
                 a_rerun_waits_for_a_new_signal
                 a_wait_in_an_inner_batch_gives_its_output
                 a_wait_moves_with_its_task_to_another_version
+                a_wait_that_another_version_defines_differently_begins_again
+                a_wait_can_become_a_job_in_another_version
+                another_version_gives_no_wait_a_signal_that_was_for_another_task_or_choice
                 a_view_says_what_is_awaited
                 what_cannot_be_signaled_says_why
                 a_batch_keeps_a_limited_number_of_signals

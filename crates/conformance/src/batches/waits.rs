@@ -63,6 +63,12 @@ impl Batches {
         .await;
     }
 
+    /// Continues a batch in a new version of its DAG. No task is rerun.
+    async fn rerun_in(&self, batch: BatchId, dag: Definition) {
+        let version = self.define(dag).await.version();
+        self.operate(batch, BatchVerb::RerunIn { version, tasks: Vec::new(), inside: None }).await;
+    }
+
     /// Returns how often the task changed to another state than active, from active.
     async fn ends(&self, batch: BatchId, key: &str) -> usize {
         let history = self.history(batch).await;
@@ -278,13 +284,62 @@ pub async fn a_wait_moves_with_its_task_to_another_version(batches: Batches) {
     let batch = batches.run(ask(approved()), json!({})).await;
     batches.operate(batch, BatchVerb::Abort).await;
     // Its number changes.
-    let dag = batches.define(ask(approved()).task("a", job())).await;
-    let rerun = BatchVerb::RerunIn { version: dag.version(), tasks: Vec::new(), inside: None };
-    batches.operate(batch, rerun).await;
+    batches.rerun_in(batch, ask(approved()).task("a", job())).await;
     batches.operate(batch, BatchVerb::Resume).await;
     batches.assert_states(batch, "a active, ask active, send waiting").await;
     assert_eq!(batches.signal(batch, "1", json!(1)).await, SignalResult::Accepted);
     batches.assert_states(batch, "a active, ask succeeded, send active").await;
+}
+
+pub async fn a_wait_that_another_version_defines_differently_begins_again(batches: Batches) {
+    let batch = batches.run(ask(approved().timeout(DAY, OnTimeout::Fail)), json!({})).await;
+    batches.operate(batch, BatchVerb::Abort).await;
+    // Its number changes, too.
+    let renamed = ask(Wait::signal("signed").choices(["yes"])).task("a", job());
+    batches.rerun_in(batch, renamed).await;
+    batches.assert_states(batch, "a waiting, ask waiting, send waiting").await;
+    batches.operate(batch, BatchVerb::Resume).await;
+    batches.assert_states(batch, "a active, ask active, send waiting").await;
+    let wait = batches.task(batch, "ask").await.wait.unwrap();
+    assert_eq!((wait.signal.as_deref(), wait.until), (Some("signed"), None));
+    let refused = invalid(batches.store.signal_batch(&NewSignal::new(batch, "approved")).await);
+    assert!(matches!(refused, InvalidBatch::NoSuchSignal { .. }), "{refused:?}");
+    let signed = NewSignal::new(batch, "signed").payload(&json!({"choice": "yes"})).unwrap();
+    assert_eq!(batches.store.signal_batch(&signed).await.unwrap(), SignalResult::Accepted);
+    batches.advance().await;
+    batches.assert_states(batch, "a active, ask succeeded, send active").await;
+    assert_eq!(examine(&batches.store).await, []);
+}
+
+pub async fn a_wait_can_become_a_job_in_another_version(batches: Batches) {
+    let batch = batches.run(ask(approved()), json!({})).await;
+    batches.operate(batch, BatchVerb::Abort).await;
+    batches.rerun_in(batch, Definition::new("d").task("ask", job()).task("send", send())).await;
+    batches.operate(batch, BatchVerb::Resume).await;
+    batches.step(batch, &["ask"], gives(&json!(7))).await;
+    assert_eq!(batches.sent(batch).await, json!({"answer": 7}));
+}
+
+pub async fn another_version_gives_no_wait_a_signal_that_was_for_another_task_or_choice(batches: Batches) {
+    let dag = |key: &'static str, wait: Wait| {
+        Definition::new("d").task("a", job()).task(key, Task::wait(wait).after(["a"]))
+    };
+    let choices = |its: [&str; 2]| approved().choices(its);
+    for (before, after, kept) in [
+        (dag("ask", approved()), dag("check", approved()), false),
+        (dag("ask", choices(["yes", "no"])), dag("ask", choices(["on", "off"])), false),
+        (dag("ask", approved()), dag("ask", approved().timeout(DAY, OnTimeout::Skip)), true),
+    ] {
+        let key = after.tasks.last().unwrap().0.clone();
+        let batch = batches.run(before, json!({})).await;
+        assert_eq!(batches.try_signal(batch, "1", json!({"choice": "yes"})).await, SignalResult::Accepted);
+        batches.operate(batch, BatchVerb::Abort).await;
+        batches.rerun_in(batch, after).await;
+        batches.operate(batch, BatchVerb::Resume).await;
+        batches.step(batch, &["a"], done()).await;
+        let state = if kept { TaskState::Succeeded } else { TaskState::Active };
+        assert_eq!(batches.task(batch, &key).await.state, state, "{key}");
+    }
 }
 
 pub async fn a_view_says_what_is_awaited(batches: Batches) {
@@ -327,13 +382,18 @@ pub async fn what_cannot_be_signaled_says_why(batches: Batches) {
 }
 
 pub async fn a_batch_keeps_a_limited_number_of_signals(batches: Batches) {
-    let dag = Definition::new("d").task("a", job()).task("ask", Task::wait(approved()).after(["a"]));
+    let dag = Definition::new("d")
+        .task("a", job())
+        .task("ask", Task::wait(approved()).after(["a"]))
+        .task("b", Task::wait(Wait::signal("b")).after(["a"]));
     let batch = batches.run(dag, json!({})).await;
-    for id in 0..1000 {
+    for id in 0..100 {
         assert_eq!(batches.try_signal(batch, &id.to_string(), json!(null)).await, SignalResult::Accepted);
     }
     let refused = invalid(batches.store.signal_batch(&NewSignal::new(batch, "approved")).await);
     assert_eq!(refused, InvalidBatch::TooManySignals(batch));
+    // Those of one wait do not exclude those of another.
+    batches.store.signal_batch(&NewSignal::new(batch, "b")).await.unwrap();
     batches.step(batch, &["a"], gives(&json!(1))).await;
     assert_eq!(batches.state(batch).await, BatchState::Done);
     // Signals and waits are deleted with their batch.

@@ -76,8 +76,8 @@ pub enum InvalidBatch {
         /// The reason.
         why: String,
     },
-    /// The batch keeps as many signals as it can.
-    #[error("batch {0} already has {SIGNALS_MAX} signals, the maximum")]
+    /// The batch keeps as many signals with this name as it can.
+    #[error("batch {0} already keeps {SIGNALS_MAX} signals with this name, the maximum")]
     TooManySignals(BatchId),
     /// The task's state does not allow the operation.
     #[error("task {task:?} of batch {batch} is {state}: it cannot be {what}")]

@@ -23,7 +23,7 @@ pub const ROUND_READ_BYTES_MAX: usize = 2 * READ_BYTES_MAX;
 pub const ITEMS_MAX: usize = 100_000;
 /// The maximum number of rows that one transaction changes after the end of a task; the rest is done in further transactions.
 pub const PAGE_ROWS: u32 = 2000;
-/// The maximum number of signals that a batch keeps.
-pub const SIGNALS_MAX: u32 = 1000;
+/// The maximum number of signals with one name that a batch keeps until a wait uses them.
+pub const SIGNALS_MAX: u32 = 100;
 /// The maximum nesting depth of batches.
 pub const DEPTH_MAX: u32 = 8;

@@ -1,5 +1,6 @@
 //! Hidden data: values at configured paths of stored JSON, which users of a server see as `"[hidden]"`.
 
+mod definition;
 mod path;
 #[cfg(test)]
 mod tests;

@@ -2,6 +2,9 @@
 
 use serde_json::json;
 
+use crate::dag::checked::Dag;
+use crate::dag::definition::{Definition, Task};
+
 use super::*;
 
 fn hidden(kinds: &[&str], paths: &[&str]) -> Hidden {
@@ -150,4 +153,40 @@ fn rules_that_cannot_be_are_refused() {
     assert!(matches!(of(&[], &vec!["a"; PATHS_MAX + 1]), Err(InvalidHide::TooMany { what: "paths", .. })));
     assert!(matches!(Hidden::new(&[], &[Role::Viewer]), Err(InvalidHide::Role(Role::Viewer))));
     assert!(of(&[], &["a[1][*].b", "[0]", "**.x"]).is_ok());
+}
+
+#[test]
+fn a_dag_that_reads_hidden_values_is_recognized() {
+    let rules = hidden(&["orders", "mail.*"], &["**.iban"]);
+    let reads = |name: &str, second: Task| {
+        let dag = Definition::new(name).task("a", Task::job("mail.send")).task("b", second.after(["a"]));
+        rules.is_read_by(&Dag::check(dag).unwrap())
+    };
+    let plain = || Task::job("k");
+    let payload = |text: &str| plain().payload(json!({ "x": text }));
+    assert!(!reads("orders", plain()));
+    assert!(!reads("orders", payload("no expression")));
+    assert!(reads("orders", payload("${ input.id }")));
+    assert!(!reads("other", payload("${ input.id }")), "its input is not hidden");
+    assert!(reads("other", payload("${ tasks.a.output.iban }")));
+    assert!(reads("orders", plain().when("input.iban == 'DE1'")));
+    assert!(reads("other", plain().when("tasks.all(t, t.output == null)")));
+    assert!(reads("orders", Task { each: Some("input.items".to_owned()), ..plain() }));
+    let with_schema = |name: &str| {
+        let mut dag = Definition::new(name).task("a", plain());
+        dag.input_schema = Some(json!({"type": "object"}));
+        rules.is_read_by(&Dag::check(dag).unwrap())
+    };
+    assert_eq!((with_schema("orders"), with_schema("other")), (true, false));
+}
+
+#[test]
+fn the_output_of_an_inner_batch_can_be_hidden() {
+    let rules = hidden(&["mail.*"], &["**.iban"]);
+    let dag = Definition::new("d")
+        .task("a", Task::batch("inner"))
+        .task("b", Task::job("k").payload(json!({ "x": "${ tasks.a.output }" })).after(["a"]));
+    let dag = Dag::check(dag).unwrap();
+    assert!(rules.is_read_by(&dag));
+    assert!(!Hidden::default().is_read_by(&dag));
 }

@@ -1,8 +1,8 @@
 //! DAGs and their versions.
 
-use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use milepost_core::batch::error::InvalidBatch;
 use milepost_core::batch::listing::{Defined, VersionView};
 use milepost_core::dag::checked::Dag;
@@ -16,6 +16,7 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::access::Identity;
 use crate::actor::{RequestActor, Why};
 use crate::app::{App, Server};
 use crate::body::{self, Body};
@@ -50,7 +51,8 @@ async fn list_dags(app: App) -> Result<Json<Vec<VersionView>>, Problem> {
 /// Define a DAG
 ///
 /// The same content is the same version. Running batches keep the version that they were started with; later batches use this one.
-/// `faults` lists all errors of an invalid definition.
+/// `faults` lists all errors of an invalid definition. If its expressions read values that the configuration hides (`[hide]`), a new version needs a
+/// role in `reveal` of that section.
 #[utoipa::path(
     post, path = "/v1/dags", tag = "batches", params(Why), request_body = Definition,
     responses((status = 201, body = Defined), (status = 200, description = "The version already existed, and is the latest now", body = Defined)),
@@ -60,6 +62,7 @@ async fn list_dags(app: App) -> Result<Json<Vec<VersionView>>, Problem> {
 async fn define_dag(
     app: App,
     actor: RequestActor,
+    Extension(caller): Extension<Identity>,
     Query(why): Query<Why>,
     Body(text): Body<Box<RawValue>>,
 ) -> Result<(StatusCode, Json<Defined>), Problem> {
@@ -75,6 +78,7 @@ async fn define_dag(
     let definition: Definition = body::read(text.get().as_bytes())?;
     drop(text);
     let dag = checked(&permit, definition).await?;
+    app.check_definer(&caller, &dag).await?;
     let defined = store.define_dag(&dag).await?;
     let status = if defined.known { StatusCode::OK } else { StatusCode::CREATED };
     Ok((status, Json(defined)))

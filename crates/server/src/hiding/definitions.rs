@@ -36,7 +36,7 @@ use milepost_core::schedule::{Clock, Made, Order, Schedule, ScheduleView, Source
 use milepost_core::state::JobState;
 use uuid::Uuid;
 
-use super::{HidingStore, data};
+use super::{HidingStore, data, without_quotes};
 
 /// The members of an entry of the audit that contain stored JSON.
 const DATA: [&str; 4] = ["payload", "input", "result", "parameters"];
@@ -90,7 +90,7 @@ impl RetentionStore for HidingStore {
 impl ScheduleStore for HidingStore {
     async fn run_schedule_now(&self, name: &str, asked: Option<Uuid>) -> StoreResult<Made> {
         // The job gets the real payload.
-        self.inner.run_schedule_now(name, asked).await
+        without_quotes(self.inner.run_schedule_now(name, asked).await)
     }
 
     async fn clock(&self) -> StoreResult<Clock> {
@@ -311,7 +311,7 @@ impl BatchStore for HidingStore {
     }
 
     async fn operate_batch(&self, operation: &BatchOperation) -> StoreResult<BatchOperated> {
-        self.inner.operate_batch(operation).await
+        without_quotes(self.inner.operate_batch(operation).await)
     }
 
     async fn signal_batch(&self, signal: &NewSignal) -> StoreResult<SignalResult> {

@@ -10,7 +10,9 @@ mod passed;
 
 use std::sync::Arc;
 
+use milepost_core::batch::error::InvalidBatch;
 use milepost_core::batch::listing::BatchEntry;
+use milepost_core::error::StoreError;
 use milepost_core::event::Event;
 use milepost_core::hide::{Hidden, PLACEHOLDER, is_structured};
 use milepost_core::history::{HistoryEntry, HistoryPart};
@@ -121,6 +123,16 @@ impl HidingStore {
     async fn kind(&self, job: JobId) -> StoreResult<Option<String>> {
         Ok(self.inner.job(job).await?.map(|view| view.row.kind))
     }
+}
+
+/// Hides why stored input was refused: the reason can quote it.
+fn without_quotes<T>(result: StoreResult<T>) -> StoreResult<T> {
+    result.map_err(|error| match error {
+        StoreError::Batch(InvalidBatch::Input { .. }) => {
+            InvalidBatch::Input { why: PLACEHOLDER.to_owned() }.into()
+        }
+        other => other,
+    })
 }
 
 /// Returns the kind or DAG of a schedule, and its payload or input.

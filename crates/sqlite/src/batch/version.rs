@@ -28,6 +28,7 @@ impl Operator<'_, '_> {
         let id = batch.0.as_bytes();
         conn.prepare_cached(sql!("batch/forget_spreads"))?.execute([id])?;
         let gone = self.gone(head.version, version)?;
+        self.change_waits(head.version, version)?;
         self.renumber(head.version, version, &gone)?;
         let why = format!("version {} does not have this task", dag::number_of(conn, version)?);
         for Gone { key, stand, .. } in &gone {
@@ -67,6 +68,26 @@ impl Operator<'_, '_> {
             Ok(Gone { number, key: row.get(9)?, stand })
         })?;
         Ok(gone.collect::<rusqlite::Result<_>>()?)
+    }
+
+    /// Discards the signals that the other version uses differently: for another task, or with other rules for the payload. Tasks that wait, and
+    /// whose wait is another one in that version, become waiting.
+    fn change_waits(&mut self, from: i64, to: i64) -> Result<(), Failure> {
+        let (conn, batch) = (self.settler.conn, self.operation.batch);
+        let id = batch.0.as_bytes();
+        conn.prepare_cached(sql!("batch/discard_changed_signals"))?.execute((id, from, to))?;
+        let mut statement = conn.prepare_cached(sql!("batch/changed_waits"))?;
+        let changed =
+            statement.query_map((id, from, to), TaskRow::read)?.collect::<rusqlite::Result<Vec<_>>>()?;
+        let generation = self.settler.head(batch)?.generation;
+        let why = format!("version {} has another wait for this task", dag::number_of(conn, to)?);
+        for (number, stand) in &changed {
+            conn.prepare_cached(sql!("batch/rerun_task"))?.execute((id, number, generation))?;
+            conn.prepare_cached(sql!("batch/forget_wait"))?.execute((id, number))?;
+            let left = Left { number: Some(*number), stand, to: TaskState::Waiting, key: None };
+            self.note_left(batch, &left, Verb::Rerun, Some(&why))?;
+        }
+        Ok(())
     }
 
     /// Replaces task numbers by those of the other version wherever they are stored.

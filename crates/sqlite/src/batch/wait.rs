@@ -51,7 +51,8 @@ pub(super) fn send(conn: &Connection, signal: &NewSignal) -> Result<SignalResult
     if state.outcome().is_some() {
         return Ok(SignalResult::Late);
     }
-    let count: u32 = conn.prepare_cached(sql!("batch/count_signals"))?.query_row([id], |row| row.get(0))?;
+    let count: u32 =
+        conn.prepare_cached(sql!("batch/count_signals"))?.query_row((id, &signal.name), |row| row.get(0))?;
     if count >= SIGNALS_MAX {
         return refused(InvalidBatch::TooManySignals(signal.batch));
     }

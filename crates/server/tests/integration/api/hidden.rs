@@ -150,7 +150,9 @@ pub(crate) async fn hidden_values_are_revealed_to_those_who_may_and_say_why(plac
     };
     let refused = reveal(&operator, &path, "ticket 7").await;
     assert_eq!((refused.status, refused.code()), (StatusCode::FORBIDDEN, "reveal_refused"));
-    assert_eq!(reveal(&admin, &path, " ").await.code(), "invalid_body");
+    for empty in [" ", "\u{200b}"] {
+        assert_eq!(reveal(&admin, &path, empty).await.code(), "invalid_body");
+    }
     let audited = async || {
         let found = ask(&hiding, &admin, Method::GET, "/v1/audit?what=job.reveal", &Value::Null).await;
         found.body["items"].as_array().unwrap().clone()
@@ -170,6 +172,35 @@ pub(crate) async fn hidden_values_are_revealed_to_those_who_may_and_say_why(plac
     let missing = format!("/v1/jobs/{}/reveal", JobId::new());
     assert_eq!(reveal(&admin, &missing, "ticket 7").await.status, StatusCode::NOT_FOUND);
     assert_eq!(audited().await.len(), 1, "nothing else was revealed");
+}
+
+pub(crate) async fn a_definition_is_no_way_to_copy_hidden_values(place: Place) {
+    let (hiding, _) = hiding_server(&place).await;
+    let (admin, operator) = (hiding.token(Role::Admin).await, hiding.token(Role::Operator).await);
+    let locked = async || hiding.get("/v1/queues").await.status == StatusCode::UNAUTHORIZED;
+    wait::until("tokens are required", locked).await;
+    let dag = |text: &str| json!({"name": "order", "tasks": {"a": {"kind": "k", "payload": {"x": text}}}});
+    let define = async |token: &Secret, dag: Value| ask(&hiding, token, Method::POST, "/v1/dags", &dag).await;
+    let copies = dag("${ input.customer.email }");
+    let refused = define(&operator, copies.clone()).await;
+    assert_eq!((refused.status, refused.code()), (StatusCode::FORBIDDEN, "reveal_refused"), "{refused:?}");
+    assert_eq!(define(&operator, dag("plain")).await.status, StatusCode::CREATED);
+    assert_eq!(define(&admin, copies.clone()).await.status, StatusCode::CREATED);
+    assert_eq!(define(&operator, copies).await.status, StatusCode::OK, "the version exists");
+    // A refusal does not quote the stored input either.
+    let schema = json!({"properties": {"customer": {"type": "string"}}});
+    let strict = json!({"name": "order", "input_schema": schema, "tasks": {"a": {"kind": "k"}}});
+    let body = json!({"dag": "order", "input": data()});
+    let started = ask(&hiding, &operator, Method::POST, "/v1/batches", &body).await;
+    assert_eq!(started.status, StatusCode::CREATED, "{started:?}");
+    assert_eq!(define(&operator, strict.clone()).await.code(), "reveal_refused");
+    assert_eq!(define(&admin, strict).await.status, StatusCode::CREATED);
+    let batch = started.body["id"].as_str().unwrap();
+    let path = format!("/v1/batches/{batch}/operate");
+    let rerun = json!({"operation": "rerun", "version": "latest", "tasks": ["a"], "reason": "test"});
+    let refused = ask(&hiding, &operator, Method::POST, &path, &rerun).await;
+    assert!(refused.status.is_client_error(), "{refused:?}");
+    assert!(!format!("{refused:?}").contains(SECRET), "{refused:?}");
 }
 
 pub(crate) async fn a_button_reveals_hidden_values_on_a_page_of_their_own(place: Place) {

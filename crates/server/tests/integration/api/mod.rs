@@ -235,6 +235,7 @@ on_both! {
         a_schedule_of_hidden_data_keeps_and_uses_the_real_values
         a_search_is_no_way_to_guess_hidden_values
         hidden_values_are_revealed_to_those_who_may_and_say_why
+        a_definition_is_no_way_to_copy_hidden_values
         a_button_reveals_hidden_values_on_a_page_of_their_own
     }
     inbox {
