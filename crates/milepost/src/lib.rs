@@ -22,6 +22,7 @@ mod run_reports;
 mod runs_in_hand;
 mod shared;
 mod span;
+pub mod sql;
 pub mod testing;
 mod ticker;
 mod worker;
@@ -29,6 +30,10 @@ mod worker;
 pub use context::Context;
 pub use handler::{Handler, Job, KindOptions};
 pub use jiff::Timestamp;
+#[doc(inline)]
+pub use milepost_core::batch::start::{NewBatch, Started};
+#[doc(inline)]
+pub use milepost_core::batch::wait::{NewSignal, SignalResult};
 #[doc(inline)]
 pub use milepost_core::claim::ClaimedJob;
 #[doc(inline)]

@@ -68,6 +68,24 @@ pub(crate) fn python() -> &'static Path {
     &INSTALLED
 }
 
+#[test]
+fn the_example_of_transactions_in_rust_passes_its_tests() {
+    let place = Place::postgres();
+    let _server = serve(&place);
+    // Not the path of this cargo: it would let rustup choose the compiler by a file of a dependency.
+    let mut tests = Command::new("cargo");
+    tests
+        .args(["test", "--locked", "--quiet"])
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/transactions"))
+        .env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("transactions"))
+        .env_remove("RUSTC_WORKSPACE_WRAPPER")
+        .env("MILEPOST_PROGRAM", env!("CARGO_BIN_EXE_milepost"))
+        .env("MILEPOST_TEST_POSTGRES", &place.store);
+    let ran = output(&mut tests);
+    let told = String::from_utf8_lossy(&[ran.stdout, ran.stderr].concat()).into_owned();
+    assert!(ran.status.success() && told.contains("4 passed"), "{told}");
+}
+
 /// On SQLite without the tests of the functions in SQL.
 fn the_client_for_java_passes_its_tests(place: Place) {
     let (_server, url) = serve(&place);

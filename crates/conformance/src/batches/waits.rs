@@ -297,7 +297,7 @@ pub async fn a_wait_that_another_version_defines_differently_begins_again(batche
     // Its number changes, too.
     let renamed = ask(Wait::signal("signed").choices(["yes"])).task("a", job());
     batches.rerun_in(batch, renamed).await;
-    batches.assert_states(batch, "a waiting, ask waiting, send waiting").await;
+    batches.assert_states(batch, "a due, ask due, send waiting").await;
     batches.operate(batch, BatchVerb::Resume).await;
     batches.assert_states(batch, "a active, ask active, send waiting").await;
     let wait = batches.task(batch, "ask").await.wait.unwrap();

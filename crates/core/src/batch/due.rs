@@ -17,10 +17,10 @@ use crate::dag::json::weight_of_json;
 use crate::dag::rule::Outcome;
 use crate::dag::stack;
 use crate::dag::template::{Template, count_expressions};
-use crate::dag::wait::Awaited;
+use crate::dag::wait::{self, Awaited};
 use crate::finish::{Failure, UNREADABLE};
 use crate::ident::BatchId;
-use crate::job::{PAYLOAD_BYTES_MAX, StartAt, check_start};
+use crate::job::PAYLOAD_BYTES_MAX;
 use crate::json::{Exact, check_payload};
 
 /// The error code of a task with an expression that cannot be evaluated.
@@ -234,9 +234,7 @@ fn time(until: &str, scope: &Scope<'_>) -> Result<Timestamp, String> {
     let template = Template::compile(&Value::from(until)).map_err(|e| failed(&e))?;
     let time = template.render(scope, TIME_BYTES_MAX).map_err(|e| failed(&e))?.rounded();
     let text = time.as_str().ok_or_else(|| failed(&"it is not a text with a time (RFC 3339)"))?;
-    let time: Timestamp = text.parse().map_err(|e| failed(&format!("{text:?} is not a time: {e}")))?;
-    check_start(StartAt::At(time)).map_err(|e| failed(&e))?;
-    Ok(time)
+    wait::time(text).map_err(|e| failed(&e))
 }
 
 /// Evaluates expensive tasks: always the first one, and then more until `is_over` returns true.

@@ -10,6 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use super::rule::Rule;
+use super::span;
 use super::wait::Wait;
 use crate::job::{MAX_ATTEMPTS_DEFAULT, Priority, QUEUE_DEFAULT};
 use crate::json::{Table, plain_option, plain_value};
@@ -297,23 +298,6 @@ mod by_key {
 
         // Not deserialize_map: some formats would refuse a list with words of their own.
         from.deserialize_any(Tasks)
-    }
-}
-
-/// Serialization of durations in human-readable form.
-pub(super) mod span {
-    use super::*;
-
-    pub(crate) fn serialize<S: Serializer>(span: &Option<Duration>, to: S) -> Result<S::Ok, S::Error> {
-        match span {
-            Some(span) => to.collect_str(&humantime::format_duration(*span)),
-            None => to.serialize_none(),
-        }
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
-        let Some(text) = Option::<String>::deserialize(from)? else { return Ok(None) };
-        humantime::parse_duration(&text).map(Some).map_err(serde::de::Error::custom)
     }
 }
 

@@ -30,6 +30,7 @@ pub mod rule;
 pub mod schema;
 mod schema_cost;
 mod schema_size;
+mod span;
 pub(crate) mod stack;
 pub mod state;
 pub mod stored;

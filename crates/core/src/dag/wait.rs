@@ -4,13 +4,14 @@ use std::fmt;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use super::definition::{Task, span};
 use super::schema::InputSchema;
+use super::span;
 use super::state::TaskState;
-use crate::job::{NAME_BYTES_MAX, check_name};
+use crate::job::{NAME_BYTES_MAX, StartAt, check_name, check_start};
 use crate::json::{check_payload, large_number, plain_option};
 use crate::named::named_enum;
 
@@ -69,7 +70,7 @@ pub struct Wait {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_timeout: Option<OnTimeout>,
     /// The values that the member `choice` of the payload can have, such as `["approve", "reject"]`. The console has a button for each.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "choices", skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<String>,
     /// A JSON Schema for the payload of the signal. The console has a field for each of its properties.
     #[serde(default, deserialize_with = "plain_option", skip_serializing_if = "Option::is_none")]
@@ -123,8 +124,8 @@ impl Wait {
         self
     }
 
-    /// Returns the faults of a task with this wait.
-    pub(super) fn faults(&self, task: &Task) -> Vec<InvalidWait> {
+    /// Returns its faults.
+    pub(super) fn faults(&self) -> Vec<InvalidWait> {
         let is_signal = self.signal.is_some();
         let kinds = [is_signal, self.duration.is_some(), self.until.is_some()];
         let only_signals = [
@@ -148,9 +149,11 @@ impl Wait {
                 faults.push(InvalidWait::Time { field });
             }
         }
+        // A text with expressions is known only when the task begins to wait.
+        let fixed = self.until.iter().filter(|until| !until.contains("${"));
+        faults.extend(fixed.filter_map(|until| time(until).err()).map(|why| InvalidWait::Until { why }));
         faults.extend(self.name_faults());
         faults.extend(self.schema.as_ref().and_then(schema_fault));
-        faults.extend(settings_of_jobs(task).map(|field| InvalidWait::OfJob { field }));
         faults
     }
 
@@ -190,18 +193,25 @@ impl Wait {
     }
 }
 
-/// Returns the fields of a task that only jobs have, if they are set.
-fn settings_of_jobs(task: &Task) -> impl Iterator<Item = &'static str> {
-    let plain = Task::wait(Wait::default());
-    let set = [
-        ("payload", !task.payload.is_null()),
-        ("queue", task.queue != plain.queue),
-        ("priority", task.priority != plain.priority),
-        ("group", task.group.is_some()),
-        ("max_attempts", task.max_attempts != plain.max_attempts),
-        ("timeout", task.timeout.is_some()),
-    ];
-    set.into_iter().filter(|(_, is)| *is).map(|(field, _)| field)
+/// Reads the time until which a task waits.
+///
+/// # Errors
+/// The reason, in words.
+pub(crate) fn time(text: &str) -> Result<Timestamp, String> {
+    let time: Timestamp = text.parse().map_err(|e| format!("{text:?} is not a time (RFC 3339): {e}"))?;
+    check_start(StartAt::At(time)).map_err(|e| e.to_string())?;
+    Ok(time)
+}
+
+/// Reads choices. An empty list would be a wait that no signal can end, or one that any can: it is refused.
+fn choices<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    let choices = Vec::deserialize(from)?;
+    if choices.is_empty() {
+        return Err(D::Error::custom(
+            "choices must not be empty; without choices, any payload ends the wait",
+        ));
+    }
+    Ok(choices)
 }
 
 fn schema_fault(schema: &Value) -> Option<InvalidWait> {

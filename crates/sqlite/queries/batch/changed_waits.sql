@@ -6,4 +6,4 @@ CROSS JOIN milepost_dag_task o ON o.version_id = ?2 AND o.task = w.task
 CROSS JOIN milepost_dag_task n ON n.version_id = ?3 AND n.key = o.key
 WHERE w.batch_id = ?1 AND t.state = 'aborted' AND t.job_id IS NULL AND t.child_id IS NULL
   AND n.spec -> '$.wait' IS NOT o.spec -> '$.wait'
-ORDER BY t.task
+ORDER BY w.task

@@ -9,7 +9,7 @@ use super::super::graph::{Circular, Graph};
 use super::super::schema::{InputSchema, InvalidSchema};
 use super::super::template::count_expressions;
 use super::super::version::{Version, canonical};
-use super::super::wait::InvalidWait;
+use super::super::wait::{InvalidWait, Wait};
 use super::{BYTES_MAX, CheckedTask, Content, Dag, EDGES_MAX, TASKS_MAX};
 use crate::job::error::InvalidJob;
 use crate::job::{NAME_BYTES_MAX, PAYLOAD_BYTES_MAX, check_attempts, check_key, check_name, check_timeout};
@@ -139,10 +139,25 @@ fn check_tasks(definition: &Definition, faults: &mut Vec<Fault>) -> Vec<Option<B
 /// Returns the faults of what a task waits for; `signals`: the tasks before it, by the signals that they wait for.
 fn wait_faults<'d>(key: &'d str, task: &'d Task, signals: &mut BTreeMap<&'d str, &'d str>) -> Vec<Fault> {
     let Some(wait) = &task.wait else { return Vec::new() };
-    let mut faults = wait.faults(task);
+    let mut faults = wait.faults();
+    faults.extend(settings_of_jobs(task).map(|field| InvalidWait::OfJob { field }));
     let other = wait.signal.as_ref().and_then(|signal| signals.insert(signal, key));
     faults.extend(other.map(|other| InvalidWait::SameSignal { other: other.to_owned() }));
     faults.into_iter().map(|invalid| Fault::Wait { task: key.to_owned(), invalid }).collect()
+}
+
+/// Returns the fields of a task that only jobs have, if they are set.
+fn settings_of_jobs(task: &Task) -> impl Iterator<Item = &'static str> {
+    let plain = Task::wait(Wait::default());
+    let set = [
+        ("payload", !task.payload.is_null()),
+        ("queue", task.queue != plain.queue),
+        ("priority", task.priority != plain.priority),
+        ("group", task.group.is_some()),
+        ("max_attempts", task.max_attempts != plain.max_attempts),
+        ("timeout", task.timeout.is_some()),
+    ];
+    set.into_iter().filter(|(_, is)| *is).map(|(field, _)| field)
 }
 
 fn settings(task: &Task) -> impl Iterator<Item = Result<(), InvalidJob>> + '_ {

@@ -2,7 +2,7 @@ use serde_json::json;
 
 use super::*;
 use crate::dag::checked::Dag;
-use crate::dag::definition::Definition;
+use crate::dag::definition::{Definition, Task};
 
 fn faults(task: Task) -> Vec<String> {
     let dag = Definition::new("d").task("a", Task::job("k")).task("w", task.after(["a"]));
@@ -29,9 +29,23 @@ fn a_wait_has_exactly_one_of_signal_for_and_until() {
 }
 
 #[test]
+fn until_is_a_time_or_has_an_expression() {
+    assert!(fault_of(Wait::until("nonsense")).contains("until: \"nonsense\" is not a time (RFC 3339)"));
+    assert!(fault_of(Wait::until("2027-01-01T00:00:00")).contains("is not a time"));
+    assert_eq!(fault_of(Wait::until("${ input.day }T00:00:00Z")), "");
+}
+
+#[test]
+fn an_empty_list_of_choices_is_refused() {
+    let read = |json: Value| serde_json::from_value::<Wait>(json).map_err(|e| e.to_string());
+    assert!(read(json!({"signal": "s", "choices": []})).unwrap_err().contains("must not be empty"));
+    assert_eq!(read(json!({"signal": "s", "choices": ["a"]})).unwrap().choices, ["a"]);
+}
+
+#[test]
 fn settings_of_signals_need_a_signal() {
     assert!(fault_of(Wait::time(DAY).choices(["yes"])).contains("choices is only for a wait with a signal"));
-    let timeout = Wait::until("x").timeout(DAY, OnTimeout::Skip);
+    let timeout = Wait::until("2027-01-01T00:00:00Z").timeout(DAY, OnTimeout::Skip);
     assert!(fault_of(timeout).contains("timeout is only for a wait with a signal"));
     let on_timeout = Wait { on_timeout: Some(OnTimeout::Skip), ..Wait::signal("approved") };
     assert!(fault_of(on_timeout).contains("on_timeout needs a timeout"));
