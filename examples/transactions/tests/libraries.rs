@@ -107,7 +107,7 @@ fn refused_bulk() -> sql::Call<milepost::Enqueued> {
 }
 
 fn refused_event(library: &str) -> sql::Call<milepost::event::Emitted> {
-    let aggregate = Aggregate::new("gap", library);
+    let aggregate = Aggregate::new("order", library);
     sql::emit(&NewEvent::new(aggregate, "order.paid", &1).unwrap().sequence(7)).unwrap()
 }
 
