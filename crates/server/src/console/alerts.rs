@@ -112,7 +112,7 @@ impl Facts {
         let names: Vec<String> = dead.iter().take(CAUSES_MAX).map(|worker| cut(&worker.name, 60)).collect();
         let orphaned = self.orphaned(&dead);
         let left = match orphaned.first_key_value() {
-            None => "Other workers serve the same queues and kinds, and got its jobs.".to_owned(),
+            None => "Other workers serve the same queues and kinds, and got their jobs.".to_owned(),
             Some((queue, kinds)) => format!(
                 "No active worker runs jobs of kind {} in queue {queue}{}: start one.",
                 cut(&kinds.join(", "), 200),
