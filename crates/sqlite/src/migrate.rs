@@ -77,6 +77,12 @@ const MIGRATIONS: Migrations = Migrations(&[
         compatible_from: 1,
         sql: include_str!("../migrations/0012/oidc.sql"),
     },
+    Migration {
+        name: "duplicates",
+        summary: "adds a column to jobs, without rewriting them, and the verb of edits",
+        compatible_from: 1,
+        sql: include_str!("../migrations/0013/duplicates.sql"),
+    },
 ]);
 
 /// The tables of the first release, one file for each subject.
