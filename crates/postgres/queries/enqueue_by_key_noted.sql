@@ -3,7 +3,7 @@
 with made as materialized (
     select m.job_id, m.outcome, m.kind, m.ord
     from rows from (
-        milepost.enqueue_by_key($1::text[], $2::text[]::jsonb[], $3::text[], $14::text[]::jsonb[], $4::text[], $5::int[], $6::text[],
+        milepost.enqueue_by_key($1::text[], $2::text[]::jsonb[], $14::text[]::jsonb[], $3::text[], $4::text[], $5::int[], $6::text[],
                                 $7::timestamptz[], $8::bigint[], $9::int[], $10::bigint[], $11::uuid[], null,
                                 $12::timestamptz[], $13::text[]),
         unnest($1::text[])) with ordinality m(job_id, outcome, kind, ord)

@@ -1,8 +1,8 @@
 -- Enqueueing of jobs whose keys other jobs may hold, with a rule for each: on_duplicate, an object with the fields of OnDuplicate in the
 -- library. enqueue_by_key and the overloads of enqueue with on_duplicate are public. See docs/adr/0041-duplicates.md.
 --
--- Order of locks: the row of the key, the row of its holder in live, then the group. No other function locks rows of keys after rows of
--- jobs, except for retention, which deletes no job that waits.
+-- Order of locks: the row of the key, the row of its holder in live, its row in job, then the group. Retention locks keys after jobs, but
+-- deletes no job that waits.
 
 -- Returns why a rule cannot be used with these options; null if it can.
 create or replace function milepost.refuse_on_duplicate(rule jsonb, key text, starts_later boolean) returns text
@@ -102,7 +102,9 @@ begin
             continue when not found;
         elsif outcome = 'created' then
             update milepost.job_key k set job_id = new_id, job_ended_at = null where k.kind = new_kind and k.key = new_key;
-            update milepost.job j set key_released = true where j.id = holder;
+            -- Retention locks jobs before keys: a job that it is deleting needs no mark.
+            update milepost.job j set key_released = true
+            where j.id = (select g.id from milepost.job g where g.id = holder for update skip locked);
         end if;
         return;
     end loop;
@@ -163,8 +165,8 @@ $$;
 create or replace function milepost.enqueue_by_key(
     kinds text[],
     payloads jsonb[],
-    keys text[],
     on_duplicates jsonb[],
+    keys text[] default null,
     queues text[] default null,
     priorities int[] default null,
     groups text[] default null,
@@ -251,7 +253,7 @@ declare
     is_trusted boolean := milepost.caller_is_trusted();
 begin
     if jobs <> any (array[
-        coalesce(cardinality(kinds), 0), coalesce(cardinality(keys), 0), coalesce(cardinality(on_duplicates), 0),
+        coalesce(cardinality(kinds), 0), coalesce(cardinality(keys), jobs), coalesce(cardinality(on_duplicates), 0),
         coalesce(cardinality(queues), jobs), coalesce(cardinality(priorities), jobs), coalesce(cardinality(groups), jobs),
         coalesce(cardinality(run_ats), jobs), coalesce(cardinality(delays_ms), jobs), coalesce(cardinality(max_attempts), jobs),
         coalesce(cardinality(timeouts_ms), jobs), coalesce(cardinality(ids), jobs), coalesce(cardinality(nominal_ats), jobs),
@@ -306,7 +308,7 @@ create or replace function milepost.enqueue(
 ) returns table (job_id uuid, outcome text) language plpgsql as $$
 begin
     return query select * from milepost.enqueue_by_key(
-        array[kind], array[payload], array[key], array[on_duplicate], array[queue], array[priority], array[group_key],
+        array[kind], array[payload], array[on_duplicate], array[key], array[queue], array[priority], array[group_key],
         array[run_at], null, array[max_attempts], array[timeout_ms],
         array[coalesce(id, milepost.uuid_v7())], traceparents => array[traceparent]);
 end

@@ -48,7 +48,7 @@ create or replace function milepost.edit_job(
 ) returns milepost.job_state language plpgsql as $$
 declare
     now_state milepost.job_state;
-    start timestamptz := coalesce(greatest(run_at, now()), now() + delay_ms * interval '1 millisecond');
+    start timestamptz := coalesce(case when run_at is not null then greatest(run_at, now()) end, now() + delay_ms * interval '1 millisecond');
 begin
     perform milepost.check_reason(note);
     loop

@@ -6,8 +6,8 @@ use milepost_core::duration::whole_ms;
 use milepost_core::error::StoreError;
 use milepost_core::history::{HistoryEntry, HistoryPart};
 use milepost_core::ident::JobId;
-use milepost_core::listing::{JobRow, JobView, KindCount, QueueKinds, QueueView};
 use milepost_core::job::StartAt;
+use milepost_core::listing::{JobRow, JobView, KindCount, QueueKinds, QueueView};
 use milepost_core::port::{AdminStore, JobEdit, Operated, Operation, StoreResult};
 use milepost_core::search::JobFilter;
 use milepost_core::sql;
@@ -45,8 +45,11 @@ impl AdminStore for PostgresStore {
         let query = Repeatable::of(edit_query(job, edit));
         let (action, fields) = (AuditedAction::operate(job, Verb::Edit), edit.fields());
         let tell = move |_: &Option<PgRow>| Some(serde_json::json!({ "edited": fields }));
-        let row = self.act_telling(&self.inner.intake, &action, async |session| session.row(query).await, tell).await;
-        let state = row.and_then(row::value::<String>).map_err(|error| edit_error(&self.inner.place, job, error))?;
+        let row = self
+            .act_telling(&self.inner.intake, &action, async |session| session.row(query).await, tell)
+            .await;
+        let state =
+            row.and_then(row::value::<String>).map_err(|error| edit_error(&self.inner.place, job, error))?;
         state.parse().map_err(|unknown| self.fail("edit_job", sqlx::Error::Decode(Box::new(unknown))))
     }
 

@@ -148,10 +148,8 @@ impl PostgresStore {
             .bind(jobs.iter().map(|job| job.key.as_deref()).collect::<Vec<_>>());
         let known = self.inner.intake.rows(query).await.and_then(row::values);
         let known: Vec<Option<Uuid>> = known.map_err(|e| self.fail("enqueue_many", e))?;
-        let all: Option<Vec<Enqueued>> = known
-            .into_iter()
-            .map(|job| job.map(|job| Enqueued::kept(JobId(job))))
-            .collect();
+        let all: Option<Vec<Enqueued>> =
+            known.into_iter().map(|job| job.map(|job| Enqueued::kept(JobId(job)))).collect();
         all.ok_or_else(|| self.fail("enqueue_many", error))
     }
 }

@@ -33,7 +33,8 @@ pub(crate) fn settle(
     if conn.prepare_cached(sql!("job_exists"))?.exists([Id(&job.id)])? {
         return Ok(Some(Enqueued::kept(job.id)));
     }
-    let found = conn.prepare_cached(sql!("key_holder_state"))?.query_row((&job.kind, key), read).optional()?;
+    let found =
+        conn.prepare_cached(sql!("key_holder_state"))?.query_row((&job.kind, key), read).optional()?;
     let Some(found) = found else {
         conn.prepare_cached(sql!("take_key"))?.execute((&job.kind, key, Id(&job.id)))?;
         return Ok(None);
@@ -45,7 +46,9 @@ pub(crate) fn settle(
             conn.prepare_cached(sql!("release_key"))?.execute([Id(&found.job)])?;
             return Ok(None);
         }
-        EnqueueOutcome::Replaced | EnqueueOutcome::Moved => replace_holder(conn, &found, job, key, rule, now_ms)?,
+        EnqueueOutcome::Replaced | EnqueueOutcome::Moved => {
+            replace_holder(conn, &found, job, key, rule, now_ms)?;
+        }
         EnqueueOutcome::Kept | EnqueueOutcome::Dropped => {}
     }
     Ok(Some(Enqueued::of(found.job, outcome)))

@@ -109,7 +109,9 @@ fn apply(
     let ready_at_ms = options.start_ms.filter(|&start_ms| start_ms > now_ms);
     transitions.record(standing, &Step { ready_at_ms, note, ..Step::new(Verb::Edit, state) })?;
     match &standing.group {
-        Some(group) if options.start_ms.is_some() && matches!(state, JobState::Blocked | JobState::Pending) => {
+        Some(group)
+            if options.start_ms.is_some() && matches!(state, JobState::Blocked | JobState::Pending) =>
+        {
             // Others of the group do not wait for its start any more.
             fill_all(conn, slice::from_ref(group), now_ms)?;
             Ok(find(conn, &standing.job)?.standing.state)

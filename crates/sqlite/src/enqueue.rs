@@ -104,13 +104,18 @@ pub(crate) fn insert(conn: &Connection, jobs: &[NewJob]) -> Result<Vec<Enqueued>
         let why = "its start must be at most a hundred years from now".to_owned();
         return Err(StoreError::Invalid { index, invalid: InvalidJob::Refused { why } }.into());
     }
-    jobs.iter().enumerate().map(|(index, job)| intake.accept(job).map_err(|failure| at_index(failure, index))).collect()
+    jobs.iter()
+        .enumerate()
+        .map(|(index, job)| intake.accept(job).map_err(|failure| at_index(failure, index)))
+        .collect()
 }
 
 /// Names the job of the call that was refused.
 fn at_index(failure: Failure, index: usize) -> Failure {
     match failure {
-        Failure::Told(StoreError::Invalid { invalid, .. }) => Failure::Told(StoreError::Invalid { index, invalid }),
+        Failure::Told(StoreError::Invalid { invalid, .. }) => {
+            Failure::Told(StoreError::Invalid { index, invalid })
+        }
         other => other,
     }
 }

@@ -8,7 +8,9 @@ use rusqlite::Transaction;
 use crate::clock::now_ms;
 use crate::command::Hint;
 use crate::store::SqliteStore;
-use crate::{claim, clock_back, edit, enqueue, finish, group, listing, operate, report, rescue, retention, worker};
+use crate::{
+    claim, clock_back, edit, enqueue, finish, group, listing, operate, report, rescue, retention, worker,
+};
 use async_trait::async_trait;
 use milepost_core::audit::{AuditedAction, made_jobs};
 use milepost_core::claim::{Claim, ClaimedJob};
@@ -20,8 +22,8 @@ use milepost_core::ident::{JobId, WorkerId};
 use milepost_core::job::{Enqueued, KeyHolder, NewJob};
 use milepost_core::listing::{JobRow, JobView, QueueKinds, QueueView};
 use milepost_core::port::{
-    AdminStore, IntakeStore, JobEdit, MaintenanceStore, Operated, Operation, RetryDelay, StoreResult, WakeStream,
-    WorkerStore, check_together,
+    AdminStore, IntakeStore, JobEdit, MaintenanceStore, Operated, Operation, RetryDelay, StoreResult,
+    WakeStream, WorkerStore, check_together,
 };
 use milepost_core::retention::{Pace, Prunable, Pruned, RetentionPolicy};
 use milepost_core::search::JobFilter;

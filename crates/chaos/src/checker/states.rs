@@ -36,7 +36,10 @@ const ALLOWED: &[(&str, &[&str], &[&str])] = &[
 pub(super) fn is_allowed(verb: &str, from: Option<&str>, to: &str) -> bool {
     let Some(from) = from else { return verb == "create" && matches!(to, "pending" | "blocked") };
     ALLOWED.iter().any(|(name, before, after)| {
-        *name == verb && before.contains(&from) && after.contains(&to) && (!matches!(verb, "snooze" | "edit") || from == to)
+        *name == verb
+            && before.contains(&from)
+            && after.contains(&to)
+            && (!matches!(verb, "snooze" | "edit") || from == to)
     })
 }
 

@@ -38,7 +38,8 @@ impl DuplicateArgs {
         if self.on_duplicate.is_none() && self.unique.is_none() {
             return None;
         }
-        let ms = |time: Option<Duration>| time.map(|time| milepost_core::duration::whole_ms(time).unsigned_abs());
+        let ms =
+            |time: Option<Duration>| time.map(|time| milepost_core::duration::whole_ms(time).unsigned_abs());
         let rule = OnDuplicate {
             action: self.on_duplicate.unwrap_or(DuplicateAction::Keep),
             delay_ms: ms(self.delay),

@@ -159,8 +159,14 @@ const fn words(outcome: EnqueueOutcome) -> &'static str {
     match outcome {
         EnqueueOutcome::Created => "enqueued",
         EnqueueOutcome::Kept => "duplicate: this key existed before; nothing was changed",
-        EnqueueOutcome::Replaced => "replaced: the job with this key has not started, and has the new payload and options",
-        EnqueueOutcome::Moved => "moved: the job with this key has the new payload and options, and starts later",
-        EnqueueOutcome::Dropped => "dropped: a job with this key was created within the period; nothing was changed",
+        EnqueueOutcome::Replaced => {
+            "replaced: the job with this key has not started, and has the new payload and options"
+        }
+        EnqueueOutcome::Moved => {
+            "moved: the job with this key has the new payload and options, and starts later"
+        }
+        EnqueueOutcome::Dropped => {
+            "dropped: a job with this key was created within the period; nothing was changed"
+        }
     }
 }

@@ -175,7 +175,8 @@ mod tests {
     fn jobs_that_were_there_are_not_made() {
         let asked: Vec<NewJob> = (0..3).map(|_| NewJob::new("mail", &()).unwrap()).collect();
         let answer = |duplicate| {
-            let enqueued = |job: &NewJob| if duplicate { Enqueued::kept(job.id) } else { Enqueued::created(job.id) };
+            let enqueued =
+                |job: &NewJob| if duplicate { Enqueued::kept(job.id) } else { Enqueued::created(job.id) };
             asked.iter().map(enqueued).collect::<Vec<Enqueued>>()
         };
         let mut enqueued = answer(false);

@@ -116,7 +116,14 @@ impl Holder {
 
 impl OnDuplicate {
     const fn of(action: DuplicateAction) -> Self {
-        Self { action, delay_ms: None, max_delay_ms: None, period_ms: None, unique: None, unique_for_ms: None }
+        Self {
+            action,
+            delay_ms: None,
+            max_delay_ms: None,
+            period_ms: None,
+            unique: None,
+            unique_for_ms: None,
+        }
     }
 
     /// The existing job stays as it is. Without [`unique`](Self::unique), this is the same as a key alone.
@@ -165,7 +172,8 @@ impl OnDuplicate {
     pub fn check(&self) -> Result<(), InvalidJob> {
         let is_debounce = self.action == DuplicateAction::Debounce;
         let is_throttle = self.action == DuplicateAction::Throttle;
-        let is_out_of_range = |ms: Option<u64>| ms.is_some_and(|ms| ms == 0 || ms > whole_ms(WAIT_MAX).unsigned_abs());
+        let is_out_of_range =
+            |ms: Option<u64>| ms.is_some_and(|ms| ms == 0 || ms > whole_ms(WAIT_MAX).unsigned_abs());
         let times = [self.delay_ms, self.max_delay_ms, self.period_ms, self.unique_for_ms];
         let why = if is_debounce != (self.delay_ms.is_some() && self.max_delay_ms.is_some())
             || !is_debounce && (self.delay_ms.is_some() || self.max_delay_ms.is_some())
@@ -238,8 +246,12 @@ fn later(at_ms: i64, ms: u64) -> i64 {
 mod tests {
     use super::*;
 
-    const WAITS: Holder =
-        Holder { state: Some(JobState::Pending), has_started: false, created_at_ms: Some(1_000), over_at_ms: None };
+    const WAITS: Holder = Holder {
+        state: Some(JobState::Pending),
+        has_started: false,
+        created_at_ms: Some(1_000),
+        over_at_ms: None,
+    };
     const RUNS: Holder = Holder { state: Some(JobState::Running), has_started: true, ..WAITS };
     const FAILED: Holder = Holder { state: Some(JobState::Failed), over_at_ms: Some(2_000), ..RUNS };
     const ENDED: Holder = Holder { state: Some(JobState::Succeeded), ..FAILED };
@@ -267,7 +279,10 @@ mod tests {
         assert_eq!(decided(keep.unique_for(second(1)), 2_999), [Kept; 5]);
         assert_eq!(decided(keep.unique_for(second(1)), 3_000), [Kept, Kept, Created, Created, Created]);
         assert_eq!(decided(OnDuplicate::replace(), 0), [Replaced, Created, Created, Created, Created]);
-        assert_eq!(decided(OnDuplicate::replace().unique(Unique::Forever), 0), [Replaced, Kept, Kept, Kept, Kept]);
+        assert_eq!(
+            decided(OnDuplicate::replace().unique(Unique::Forever), 0),
+            [Replaced, Kept, Kept, Kept, Kept]
+        );
     }
 
     #[test]
@@ -292,14 +307,20 @@ mod tests {
         let canceled = Holder { state: Some(JobState::Canceled), over_at_ms: Some(2_000), ..WAITS };
         assert_eq!(OnDuplicate::replace().decide(&canceled, 0), EnqueueOutcome::Created);
         let released = Holder { has_started: true, ..WAITS };
-        assert_eq!(OnDuplicate::replace().decide(&released, 0), EnqueueOutcome::Created, "it has started once");
+        assert_eq!(
+            OnDuplicate::replace().decide(&released, 0),
+            EnqueueOutcome::Created,
+            "it has started once"
+        );
     }
 
     #[test]
     fn fields_that_do_not_fit_the_action_are_refused() {
         let debounce = OnDuplicate::debounce(second(5), second(60));
         let throttle = OnDuplicate::throttle(second(5));
-        for sound in [OnDuplicate::keep(), OnDuplicate::replace(), debounce, throttle, debounce.unique(Unique::Live)] {
+        for sound in
+            [OnDuplicate::keep(), OnDuplicate::replace(), debounce, throttle, debounce.unique(Unique::Live)]
+        {
             assert_eq!(sound.check(), Ok(()), "{sound:?}");
         }
         for bad in [
@@ -321,7 +342,8 @@ mod tests {
     fn its_document_has_only_the_fields_that_are_given() {
         let document = serde_json::to_string(&OnDuplicate::debounce(second(5), second(60))).unwrap();
         assert_eq!(document, r#"{"action":"debounce","delay_ms":5000,"max_delay_ms":60000}"#);
-        let unknown = serde_json::from_str::<OnDuplicate>(r#"{"action":"keep","delay":1}"#).unwrap_err().to_string();
+        let unknown =
+            serde_json::from_str::<OnDuplicate>(r#"{"action":"keep","delay":1}"#).unwrap_err().to_string();
         assert!(unknown.contains("unknown field `delay`"), "{unknown}");
     }
 }

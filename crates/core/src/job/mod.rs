@@ -243,7 +243,9 @@ impl NewJob {
             return Err(InvalidJob::OnDuplicate { why: "it needs a key" });
         }
         if on_duplicate.action == DuplicateAction::Debounce && self.start != StartAt::Now {
-            return Err(InvalidJob::OnDuplicate { why: "debounce decides the start; give no other start or delay" });
+            return Err(InvalidJob::OnDuplicate {
+                why: "debounce decides the start; give no other start or delay",
+            });
         }
         on_duplicate.check()
     }

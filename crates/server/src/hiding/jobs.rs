@@ -12,8 +12,8 @@ use milepost_core::ident::{JobId, WorkerId};
 use milepost_core::job::{Enqueued, KeyHolder, NewJob};
 use milepost_core::listing::{JobRow, JobView, JobsFound, LastFailure, QueueKinds, QueueView};
 use milepost_core::port::{
-    AdminStore, IntakeStore, JobEdit, MaintenanceStore, Operated, Operation, RetryDelay, SearchStore, StoreResult,
-    WakeStream, WorkerStore,
+    AdminStore, IntakeStore, JobEdit, MaintenanceStore, Operated, Operation, RetryDelay, SearchStore,
+    StoreResult, WakeStream, WorkerStore,
 };
 use milepost_core::retention::{Pace, Prunable, Pruned, RetentionPolicy};
 use milepost_core::search::JobFilter;

@@ -46,7 +46,7 @@ pub(crate) async fn a_key_that_is_asked_for_again_is_the_same_job(place: Place) 
     let first = place.created(&body).await;
     let again = place.post("/v1/jobs", &json!({"kind": "mail", "key": "order-1", "payload": 2})).await;
     assert_eq!(again.status, StatusCode::OK);
-    assert_eq!(again.body, json!({"id": first, "duplicate": true}));
+    assert_eq!(again.body, json!({"id": first, "duplicate": true, "outcome": "kept"}));
 }
 
 pub(crate) async fn a_request_is_repeated_under_its_idempotency_key(place: Place) {
