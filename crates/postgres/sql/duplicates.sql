@@ -111,9 +111,9 @@ begin
 end
 $$;
 
--- Enqueues one job with a rule. See enqueue_by_key.
+-- Enqueues the job at this place of a call, which has a rule. See enqueue_by_key.
 create or replace function milepost.enqueue_one_by_key(
-    new_kind text, new_payload jsonb, new_key text, new_queue text, new_priority int, new_group text, run_at timestamptz, delay_ms bigint,
+    place bigint, new_kind text, new_payload jsonb, new_key text, new_queue text, new_priority int, new_group text, run_at timestamptz, delay_ms bigint,
     new_attempts int, new_timeout_ms bigint, new_id uuid, payload_bytes_max bigint, new_traceparent text, rule jsonb,
     out job_id uuid, out outcome text
 ) language plpgsql
@@ -151,8 +151,8 @@ begin
     where j.id = holder and j.queue = coalesce(new_queue, 'default') and j.group_key is not distinct from new_group;
     if not found then
         raise exception using errcode = 'MP001',
-            message = format('the job that holds the key %L is in another queue or group, which on_duplicate cannot change; '
-                             'give the same queue and group, or another key', left(new_key, 60));
+            message = format('job %s of the call: the job that holds the key %L is in another queue or group, which on_duplicate '
+                             'cannot change; give the same queue and group, or another key', place, left(new_key, 60));
     end if;
     perform milepost.apply_edit(
         holder, start, coalesce(new_priority, 2), coalesce(new_attempts, 25),
@@ -184,6 +184,7 @@ declare
     plain record;
     found_ids uuid[];
     found_outcomes text[];
+    settled record;
     j record;
 begin
     if jobs = 0 then
@@ -229,10 +230,12 @@ begin
         where i.rule is not null
         order by i.kind, i.key, i.ord
     loop
-        select o.job_id, o.outcome into found_ids[j.ord], found_outcomes[j.ord]
+        select o.job_id, o.outcome into settled
         from milepost.enqueue_one_by_key(
-            j.kind, j.payload, j.key, j.queue, j.priority, j.grp, j.run_at, j.delay_ms, j.attempts, j.timeout_ms, j.id,
-            payload_bytes_max, j.traceparent, j.rule) o;
+            j.ord - 1, j.kind, j.payload, j.key, j.queue, j.priority, j.grp, j.run_at, j.delay_ms, j.attempts, j.timeout_ms,
+            j.id, payload_bytes_max, j.traceparent, j.rule) o;
+        found_ids[j.ord] := settled.job_id;
+        found_outcomes[j.ord] := settled.outcome;
     end loop;
     if 'kept' = any (found_outcomes) or 'dropped' = any (found_outcomes) then
         perform milepost.confirm_replication();
