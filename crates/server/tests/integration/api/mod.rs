@@ -114,6 +114,7 @@ on_both! {
     console {
         an_empty_store_has_pages_that_say_what_to_do_next
         the_first_page_is_small_and_loads_nothing_from_elsewhere
+        a_job_is_edited_on_its_page
         a_form_does_what_it_says_and_wants_to_know_why
         jobs_are_found_by_what_they_say
         many_jobs_are_shown_and_then_changed_by_a_bulk_job
