@@ -10,6 +10,7 @@ mod bulk;
 mod changes;
 mod doctor;
 mod documentation;
+mod duplicates;
 mod emits;
 mod epochs;
 mod failover;

@@ -85,7 +85,11 @@ async fn the_versions_of_a_function_differ_only_in_the_type_of_the_payload() {
     .fetch_all(store.pool())
     .await
     .unwrap();
-    assert_eq!(arguments, [("emit".to_owned(), 3, 1), ("enqueue".to_owned(), 6, 2)], "enqueue with and without on_duplicate");
+    assert_eq!(
+        arguments,
+        [("emit".to_owned(), 3, 1), ("enqueue".to_owned(), 6, 2)],
+        "enqueue with and without on_duplicate"
+    );
     assert_eq!(of_other_payload_types(&store).await.len(), 6);
 }
 

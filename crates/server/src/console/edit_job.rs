@@ -1,7 +1,6 @@
 //! The form that edits a job.
 
 use axum::response::Response;
-use milepost_core::actions::Action as _;
 use milepost_core::actions::job::JobEditAction;
 use milepost_core::error::StoreError;
 use milepost_core::ident::JobId;
