@@ -76,8 +76,8 @@ def rfc3339(name: str, time: str | datetime) -> str:
 
 @dataclass(frozen=True)
 class NewJob:
-    """A job to be created. With a `key` the request can be repeated: at most one job of a kind has a given key. `start_at`: a `datetime`
-    with a time zone, or text in the format of RFC 3339."""
+    """A job to be created. With a `key` the request can be repeated: at most one job of a kind has a given key. `on_duplicate`: what happens to the
+    job that holds the key, such as `{"action": "replace"}`. `start_at`: a `datetime` with a time zone, or text in the format of RFC 3339."""
 
     kind: str
     payload: Any = None
@@ -89,6 +89,7 @@ class NewJob:
     timeout_ms: int | None = None
     delay_ms: int | None = None
     start_at: str | datetime | None = None
+    on_duplicate: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         if self.start_at is not None:
@@ -125,14 +126,16 @@ def _given(request: NewJob | NewEvent, *times: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Created:
-    """The job or batch that a request created. `duplicate`: it already existed under the same key."""
+    """The job or batch that a request created. `duplicate`: it already existed under the same key. `outcome`: what the request did to a job:
+    `created`, `kept`, `replaced`, `moved` or `dropped`."""
 
     id: str
     duplicate: bool
+    outcome: str | None = None
 
     @classmethod
     def of(cls, answer: Any) -> Created:
-        return cls(part(answer, "id", str), part(answer, "duplicate", bool))
+        return cls(part(answer, "id", str), part(answer, "duplicate", bool), answer.get("outcome"))
 
 
 @dataclass(frozen=True)

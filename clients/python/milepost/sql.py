@@ -75,8 +75,12 @@ def enqueue_many(jobs: Sequence[NewJob]) -> Call[list[Created]]:
     def column(name: str) -> list[Any]:
         return [getattr(job, name) for job in jobs]
 
+    # Another function, so that jobs without a rule cost nothing more.
+    rules = column("on_duplicate")
+    has_rules = any(rule is not None for rule in rules)
     return _call(
-        "enqueue_many", lambda rows: [_created(row) for row in rows],
+        "enqueue_by_key" if has_rules else "enqueue_many", lambda rows: [_created(row) for row in rows],
+        on_duplicates=("jsonb[]", rules if has_rules else None),
         kinds=("text[]", column("kind")), payloads=("jsonb[]", [{} if job.payload is None else job.payload for job in jobs]),
         keys=("text[]", column("key")), queues=("text[]", column("queue")), priorities=("int[]", column("priority")),
         groups=("text[]", column("group")), run_ats=("timestamptz[]", column("start_at")), delays_ms=("bigint[]", column("delay_ms")),
@@ -219,4 +223,7 @@ def complete(job: Run, result: Any = None) -> Call[None]:
 
 
 def _created(row: Sequence[Any]) -> Created:
+    """Reads the id, and whether it is a duplicate or, if jobs of the call have rules, the outcome."""
+    if isinstance(row[1], str):
+        return Created(str(row[0]), row[1] != "created", row[1])
     return Created(str(row[0]), row[1])

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import unittest
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -167,6 +167,18 @@ class SqlCases:
         [_, first, again] = self.in_one(self.insert, lambda tx: tx.enqueue(job), lambda tx: tx.enqueue(job))
         self.assertEqual((first.duplicate, again.duplicate, again.id), (False, True, first.id))
         self.assertEqual((self.effects(), self.healthy.job(first.id)["payload"]), (1, {"n": 1}))
+
+    def test_a_waiting_job_is_replaced(self):
+        job = NewJob("k", {"n": 1}, queue=self.queue, key=self.name, on_duplicate={"action": "replace"})
+        [first, [again, plain]] = self.in_one(
+            lambda tx: tx.enqueue(job),
+            lambda tx: tx.enqueue_many([replace(job, payload={"n": 2}), NewJob("k", queue=self.queue)]),
+        )
+        self.assertEqual((first.outcome, again.outcome, plain.outcome), ("created", "replaced", "created"))
+        self.assertEqual((again.id, again.duplicate, plain.duplicate), (first.id, True, False))
+        over_http = self.healthy.create(replace(job, payload={"n": 3}))
+        self.assertEqual((over_http.id, over_http.outcome), (first.id, "replaced"))
+        self.assertEqual(self.healthy.job(first.id)["payload"], {"n": 3})
 
     def test_many_jobs_have_their_settings(self):
         at = datetime(2099, 12, 31, 23, 30, tzinfo=timezone(timedelta(hours=2)))

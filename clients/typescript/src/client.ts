@@ -17,9 +17,19 @@ const ENDED: readonly JobState[] = ["succeeded", "failed", "aborted", "canceled"
 const WAIT_PAUSE_MIN_MS = 100;
 const WAIT_PAUSE_MAX_MS = 1000;
 
+/** What happens to a job that holds the key, and how long a job holds it. Times are in milliseconds. */
+export interface OnDuplicate {
+  action: "keep" | "replace" | "debounce" | "throttle";
+  delay_ms?: number;
+  max_delay_ms?: number;
+  period_ms?: number;
+  unique?: "forever" | "live" | "waiting";
+  unique_for_ms?: number;
+}
+
 /**
- * A job to be created. With a `key` the request can be repeated: at most one job of a kind has a given key. `start_at`: a `Date`, or text in
- * the format of ISO 8601.
+ * A job to be created. With a `key` the request can be repeated: at most one job of a kind has a given key, unless `on_duplicate` decides
+ * otherwise. `start_at`: a `Date`, or text in the format of ISO 8601.
  */
 export interface NewJob {
   kind: string;
@@ -32,6 +42,7 @@ export interface NewJob {
   timeout_ms?: number;
   delay_ms?: number;
   start_at?: string | Date;
+  on_duplicate?: OnDuplicate;
 }
 
 /** A batch to be started. `nominal_at` is the tick for which it is started, `nominal_zone` the time zone of the tick's date. */
@@ -43,8 +54,11 @@ export interface NewBatch {
   nominal_zone?: string;
 }
 
-/** The job or batch that a request created. `duplicate`: it already existed under the same key. */
-export type Created = { id: string; duplicate: boolean };
+/** What a request for a job did. Without `on_duplicate`: `created` or `kept`. */
+export type Outcome = "created" | "kept" | "replaced" | "moved" | "dropped";
+
+/** The job or batch that a request created. `duplicate`: it already existed under the same key. `outcome`: of jobs over HTTP, and of those with `on_duplicate`. */
+export type Created = { id: string; duplicate: boolean; outcome?: Outcome };
 
 /** A job in a list. Times are ISO 8601. */
 export interface JobRow {

@@ -62,6 +62,7 @@ export interface ReceivedEvent {
 export type Received = { verdict: "apply" | "duplicate" | "parked" | "late"; more: boolean };
 
 const JOB_CREATED = "cast(r.job_id as text) as id, r.duplicate as duplicate";
+const JOB_SETTLED = "cast(r.job_id as text) as id, r.outcome <> 'created' as duplicate, r.outcome as outcome";
 
 /**
  * Calls Milepost's SQL functions by a function that runs SQL in a transaction. The subpaths of this package, such as `@milepost/client/pg`, make
@@ -85,7 +86,10 @@ export class Milepost {
   async enqueueMany(jobs: readonly EnqueuedJob[]): Promise<Created[]> {
     const of = <Name extends keyof EnqueuedJob>(name: Name) => jobs.map((job) => job[name]);
     if (jobs.length === 0) return [];
-    return await this.#call("enqueue_many", JOB_CREATED, {
+    // Another function, so that jobs without a rule cost nothing more.
+    const hasRules = jobs.some((job) => job.on_duplicate !== undefined);
+    return await this.#call(hasRules ? "enqueue_by_key" : "enqueue_many", hasRules ? JOB_SETTLED : JOB_CREATED, {
+      on_duplicates: ["jsonb[]", of("on_duplicate")],
       kinds: ["text[]", of("kind")],
       payloads: ["jsonb[]", jobs.map(({ payload = {} }) => payload)],
       keys: ["text[]", of("key")],

@@ -62,6 +62,9 @@ test("a job is created once per key", async () => {
   const again = await client.create({ kind: "mail", payload: { to: "ada" }, key });
   assert.deepEqual([again.id, first.duplicate, again.duplicate], [first.id, false, true]);
   assert.deepEqual((await client.job(first.id)).payload, { to: "ada" });
+  const replaced = await client.create({ kind: "mail", payload: { to: "eve" }, key, on_duplicate: { action: "replace" } });
+  assert.deepEqual([replaced.id, replaced.duplicate, replaced.outcome], [first.id, true, "replaced"]);
+  assert.deepEqual((await client.job(first.id)).payload, { to: "eve" });
 });
 
 test("many jobs are created and listed", async () => {

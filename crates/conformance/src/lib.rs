@@ -8,6 +8,8 @@ pub mod batches;
 pub mod changes;
 pub mod claims;
 pub mod doctor;
+pub mod duplicates;
+pub mod edits;
 pub mod events;
 pub mod feed;
 pub mod fences;
@@ -131,6 +133,28 @@ macro_rules! conformance {
                 a_check_that_the_store_does_not_have_finds_nothing
                 a_busy_store_has_no_findings
                 a_repair_of_a_sound_store_changes_nothing
+            }
+            duplicates {
+                a_job_that_has_not_started_is_replaced
+                a_job_that_has_started_is_followed_by_a_next_one
+                a_started_job_is_kept_if_its_key_is_held_longer
+                a_debounced_job_moves_later_up_to_its_longest_delay
+                a_throttled_key_makes_one_job_in_a_period
+                a_key_is_free_when_its_holder_ends_if_the_call_says_so
+                a_job_of_a_group_is_replaced_in_its_place
+                a_job_in_another_queue_or_group_is_not_replaced
+                calls_with_many_jobs_settle_each_key_in_order
+                a_call_with_rules_repeated_after_a_lost_answer_changes_nothing
+                rules_that_do_not_fit_are_refused
+                a_key_that_was_passed_on_goes_with_its_last_job
+                of_calls_and_claims_at_the_same_time_each_has_one_outcome
+            }
+            edits {
+                a_job_runs_with_the_payload_of_its_last_edit
+                an_edit_changes_the_place_and_the_attempts_of_a_job
+                a_job_that_waits_always_has_an_attempt_left
+                edits_that_do_not_fit_are_refused
+                an_edit_of_a_waiting_job_of_a_group_gives_it_its_slot
             }
             fences {
                 a_stale_token_changes_nothing_in_any_write

@@ -5,7 +5,7 @@ use std::time::Duration;
 use milepost_core::error::StoreError;
 use milepost_core::finish::{End, Finished};
 use milepost_core::ident::{JobId, Run};
-use milepost_core::port::{Operated, Operation};
+use milepost_core::port::{JobEdit, Operated, Operation};
 use milepost_core::state::JobState;
 use milepost_core::transition::{Readiness, Verb, transition};
 
@@ -55,6 +55,17 @@ async fn apply(scene: &Scene, state: JobState, job: JobId, run: Run, verb: Verb)
         Verb::Release if state == JobState::Blocked => {
             scene.finish_run(run, true, End::Succeed { result: None }).await;
             Some(scene.state(job).await)
+        }
+        Verb::Edit => {
+            let edit = JobEdit { max_attempts: Some(20), ..JobEdit::default() };
+            match scene.store.edit_job(job, &edit).await {
+                Ok(state) => Some(state),
+                Err(StoreError::Illegal { illegal, .. }) => {
+                    assert_eq!((illegal.from, illegal.verb), (Some(state), verb));
+                    None
+                }
+                Err(error) => panic!("{verb} on a job that is {state}: {error:?}"),
+            }
         }
         verb => match scene.operate(job, Operation::new(verb)).await {
             Ok(Operated::Done(next)) => Some(next),

@@ -44,6 +44,8 @@ named_enum! {
         Rerun = "rerun",
         /// An operator changes the time before which a waiting job may not be claimed; its state does not change.
         Snooze = "snooze",
+        /// An operator, or another enqueue with its key, changes the payload or options of a job that does not run; its state does not change.
+        Edit = "edit",
     }
 }
 
@@ -61,6 +63,7 @@ impl Verb {
             Self::Resume => "job.resume",
             Self::Rerun => "job.rerun",
             Self::Snooze => "job.snooze",
+            Self::Edit => "job.edit",
             Self::Create | Self::Claim | Self::Succeed | Self::Retry | Self::Fail | Self::Yield => {
                 return None;
             }
@@ -183,6 +186,7 @@ pub const fn transition(
         (Failed, Verb::RetryNow) | (Aborted, Verb::Resume) => Ok(entry),
         (Succeeded | Canceled | Skipped, Verb::Rerun) => Ok(entry),
         (Blocked | Pending | RetryWait, Verb::Snooze) => Ok(state),
+        (Blocked | Pending | RetryWait | Failed | Aborted, Verb::Edit) => Ok(state),
         _ => Err(IllegalTransition { from, verb }),
     }
 }

@@ -1,5 +1,6 @@
 -- Enqueues jobs. $1: a list of objects, as JSON text, each with the members of a job. The caller has checked the payloads.
-select coalesce(json_agg(json_build_object('job', made.job_id, 'duplicate', made.duplicate) order by made.ord), '[]')::text as answer
+select coalesce(json_agg(json_build_object('job', made.job_id, 'duplicate', made.duplicate,
+           'outcome', case when made.duplicate then 'kept' else 'created' end) order by made.ord), '[]')::text as answer
 from (
     select coalesce(array_agg(j.job ->> 'kind' order by j.ord), '{}') as kinds,
            coalesce(array_agg((j.job -> 'payload')::text::jsonb order by j.ord), '{}') as payloads,

@@ -42,8 +42,9 @@ pub use milepost_core::error::{SchemaError, StoreError};
 pub use milepost_core::history::HistoryEntry;
 #[doc(inline)]
 pub use milepost_core::ident::{EventId, JobId, Run, RunToken, WorkerId};
-pub use milepost_core::job::error::InvalidJob;
 #[doc(inline)]
+pub use milepost_core::job::duplicate::{DuplicateAction, EnqueueOutcome, OnDuplicate, Unique};
+pub use milepost_core::job::error::InvalidJob;
 pub use milepost_core::job::{Enqueued, NewJob, Priority, StartAt};
 #[doc(inline)]
 pub use milepost_core::limit::{InvalidLimit, Limit, LimitView, Rate, Target};

@@ -430,7 +430,7 @@ begin
     end loop;
     now_state := coalesce(l.state, e.state);
     select t.to_state into next_state from milepost.transition t where t.from_state = now_state and t.verb = what;
-    if not found or what in ('claim', 'succeed', 'retry', 'fail', 'yield') then
+    if not found or what in ('claim', 'succeed', 'retry', 'fail', 'yield', 'edit') then
         raise exception using errcode = 'MP003',
             message = format('job %s: a job that is %s cannot %s', job, now_state, what),
             detail = now_state::text;

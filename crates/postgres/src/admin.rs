@@ -6,17 +6,19 @@ use milepost_core::duration::whole_ms;
 use milepost_core::error::StoreError;
 use milepost_core::history::{HistoryEntry, HistoryPart};
 use milepost_core::ident::JobId;
+use milepost_core::job::StartAt;
 use milepost_core::listing::{JobRow, JobView, KindCount, QueueKinds, QueueView};
-use milepost_core::port::{AdminStore, Operated, Operation, StoreResult};
+use milepost_core::port::{AdminStore, JobEdit, Operated, Operation, StoreResult};
 use milepost_core::search::JobFilter;
 use milepost_core::sql;
 use milepost_core::state::JobState;
+use milepost_core::transition::Verb;
 use milepost_core::worker::WorkerView;
 use sqlx::postgres::PgRow;
 use sqlx::{Row, ValueRef};
 use uuid::Uuid;
 
-use crate::error::change_error;
+use crate::error::{change_error, edit_error};
 use crate::row::{self, Decoded, named};
 use crate::session::{Query, Repeatable};
 use crate::store::PostgresStore;
@@ -35,6 +37,20 @@ impl AdminStore for PostgresStore {
             Ok(state) => Ok(Operated::Done(state)),
             Err(_) => Ok(Operated::StopRequested),
         }
+    }
+
+    async fn edit_job(&self, job: JobId, edit: &JobEdit) -> StoreResult<JobState> {
+        let refused = |invalid| StoreError::Invalid { index: 0, invalid };
+        edit.check(self.inner.options.payload_bytes_max).map_err(refused)?;
+        let query = Repeatable::of(edit_query(job, edit));
+        let (action, fields) = (AuditedAction::operate(job, Verb::Edit), edit.fields());
+        let tell = move |_: &Option<PgRow>| Some(serde_json::json!({ "edited": fields }));
+        let row = self
+            .act_telling(&self.inner.intake, &action, async |session| session.row(query).await, tell)
+            .await;
+        let state =
+            row.and_then(row::value::<String>).map_err(|error| edit_error(&self.inner.place, job, error))?;
+        state.parse().map_err(|unknown| self.fail("edit_job", sqlx::Error::Decode(Box::new(unknown))))
     }
 
     async fn confirm_seen(&self) -> StoreResult<()> {
@@ -160,6 +176,23 @@ pub(crate) fn change(job: JobId, operation: &Operation) -> Query {
         .bind(operation.reason().map(str::to_owned))
         .bind(whole_ms(operation.delay))
         .bind(whole_ms(operation.grace))
+}
+
+fn edit_query(job: JobId, edit: &JobEdit) -> Query {
+    let (at, delay) = match edit.start {
+        None => (None, None),
+        Some(StartAt::Now) => (None, Some(0)),
+        Some(StartAt::After(delay)) => (None, Some(whole_ms(delay))),
+        Some(StartAt::At(at)) => (Some(jiff_sqlx::Timestamp::from(at)), None),
+    };
+    sqlx::query(sql!("edit"))
+        .bind(job.0)
+        .bind(edit.payload.as_ref().map(|payload| payload.get().to_owned()))
+        .bind(edit.priority.map(|priority| i32::from(priority.get())))
+        .bind(at)
+        .bind(delay)
+        .bind(edit.max_attempts.map(u32::cast_signed))
+        .bind(edit.reason().map(str::to_owned))
 }
 
 /// Returns the statement whose index contains few rows besides those that match the filter.

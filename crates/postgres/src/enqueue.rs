@@ -5,11 +5,12 @@ use milepost_core::audit::{Actor, AuditedAction};
 use milepost_core::duration::whole_ms;
 use milepost_core::error::StoreError;
 use milepost_core::ident::JobId;
+use milepost_core::job::duplicate::EnqueueOutcome;
 use milepost_core::job::{Enqueued, KeyHolder, NewJob, PAYLOAD_BYTES_MAX, StartAt};
 use milepost_core::port::{IntakeStore, StoreResult, check_together};
 use milepost_core::sql;
 use sqlx::postgres::PgRow;
-use sqlx::{PgConnection, Row};
+use sqlx::{Column, PgConnection, Row};
 use uuid::Uuid;
 
 use crate::error::{enqueue_error, is_lock_timeout, is_repeated_id};
@@ -147,10 +148,8 @@ impl PostgresStore {
             .bind(jobs.iter().map(|job| job.key.as_deref()).collect::<Vec<_>>());
         let known = self.inner.intake.rows(query).await.and_then(row::values);
         let known: Vec<Option<Uuid>> = known.map_err(|e| self.fail("enqueue_many", e))?;
-        let all: Option<Vec<Enqueued>> = known
-            .into_iter()
-            .map(|job| job.map(|job| Enqueued { job: JobId(job), duplicate: true }))
-            .collect();
+        let all: Option<Vec<Enqueued>> =
+            known.into_iter().map(|job| job.map(|job| Enqueued::kept(JobId(job)))).collect();
         all.ok_or_else(|| self.fail("enqueue_many", error))
     }
 }
@@ -162,17 +161,35 @@ pub(crate) fn check(jobs: &[NewJob], bytes_max: usize) -> StoreResult<()> {
     Ok(())
 }
 
+fn has_rules(jobs: &[NewJob]) -> bool {
+    jobs.iter().any(|job| job.on_duplicate.is_some())
+}
+
 fn insert(jobs: &[NewJob]) -> Query {
+    if has_rules(jobs) {
+        return bind_rules(bind(sqlx::query(sql!("enqueue_by_key")), jobs), jobs);
+    }
     bind(sqlx::query(sql!("enqueue_many")), jobs)
 }
 
 /// Enqueues jobs and writes an audit row in the same round trip.
 fn insert_noted(jobs: &[NewJob], action: &AuditedAction, actor: &Actor) -> Query {
-    bind(sqlx::query(sql!("enqueue_many_noted")), jobs)
+    let query = if has_rules(jobs) {
+        bind_rules(bind(sqlx::query(sql!("enqueue_by_key_noted")), jobs), jobs)
+    } else {
+        bind(sqlx::query(sql!("enqueue_many_noted")), jobs)
+    };
+    query
         .bind(actor.who().to_owned())
         .bind(action.what)
         .bind(action.subject.name())
         .bind(actor.why().map(str::to_owned))
+}
+
+/// Binds what happens to the jobs that hold the keys, as documents.
+fn bind_rules(query: Query, jobs: &[NewJob]) -> Query {
+    let rule = |job: &NewJob| job.on_duplicate.map(|rule| serde_json::json!(rule).to_string());
+    query.bind(jobs.iter().map(rule).collect::<Vec<_>>())
 }
 
 /// Binds the first 13 parameters of a statement that enqueues jobs.
@@ -220,6 +237,12 @@ fn key_holder(row: &PgRow, asked: &NewJob) -> Decoded<Option<KeyHolder>> {
     Ok(Some(KeyHolder { job: JobId(job), is_same }))
 }
 
+/// Reads the result of one job: its id, and whether it is a duplicate or, if jobs of the call have rules, the outcome.
 pub(crate) fn enqueued(row: &PgRow) -> Decoded<Enqueued> {
-    Ok(Enqueued { job: JobId(row.try_get(0)?), duplicate: row.try_get(1)? })
+    let job = JobId(row.try_get(0)?);
+    if row.column(1).name() == "outcome" {
+        return Ok(Enqueued::of(job, row::named::<EnqueueOutcome>(row, "outcome")?));
+    }
+    let is_duplicate: bool = row.try_get(1)?;
+    Ok(if is_duplicate { Enqueued::kept(job) } else { Enqueued::created(job) })
 }

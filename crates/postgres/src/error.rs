@@ -131,6 +131,19 @@ pub(crate) fn change_error(place: &str, job: JobId, verb: Verb, error: sqlx::Err
     }
 }
 
+/// Converts an error of an edit of a job.
+pub(crate) fn edit_error(place: &str, job: JobId, error: sqlx::Error) -> StoreError {
+    let Some(database) = database_error(&error).filter(|database| database.code() == INVALID_JOB) else {
+        return change_error(place, job, Verb::Edit, error);
+    };
+    let invalid = match database.detail().and_then(|state| state.parse::<JobState>().ok()) {
+        Some(state) => InvalidJob::NoStart { state },
+        None if database.detail() == Some("bulk") => InvalidJob::EditsBulkRun,
+        None => InvalidJob::Refused { why: database.message().to_owned() },
+    };
+    StoreError::Invalid { index: 0, invalid }
+}
+
 /// Returns whether another transaction did not release a lock within the time that the statement waits ([`lock_wait`](crate::lock_wait)).
 pub(crate) fn is_lock_timeout(error: &sqlx::Error) -> bool {
     database_error(error).is_some_and(|error| error.code() == LOCK_TIMEOUT)

@@ -101,6 +101,12 @@ pub(crate) const MIGRATIONS: Migrations = Migrations(&[
         compatible_from: 2,
         sql: include_str!("../migrations/0017/oidc.sql"),
     },
+    Migration {
+        name: "duplicates",
+        summary: "adds a column to jobs, without rewriting them, and the verb of edits",
+        compatible_from: 2,
+        sql: include_str!("../migrations/0018/duplicates.sql"),
+    },
 ]);
 
 /// The tables of the first release, one file for each subject.
@@ -133,6 +139,8 @@ pub(crate) const API: &str = concat!(
     include_str!("../sql/spread.sql"),
     include_str!("../sql/verbs.sql"),
     include_str!("../sql/api.sql"),
+    include_str!("../sql/edits.sql"),
+    include_str!("../sql/duplicates.sql"),
     include_str!("../sql/bulk.sql"),
     include_str!("../sql/batches.sql"),
     include_str!("../sql/waits.sql"),
@@ -179,6 +187,7 @@ mod tests {
                 "699b3a42dc456059",
                 "0d7bf8f836f83218",
                 "068111816c156e66",
+                "dafbef3be581fda7",
             ],
             "add a migration instead of editing a released one"
         );

@@ -14,6 +14,7 @@ use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, Transaction}
 
 use crate::change::{Change, Recorder};
 use crate::clock::{later_ms, now_ms, start_ms};
+use crate::duplicate::settle;
 use crate::error::Failure;
 use crate::group::{Admission, admit};
 use crate::row::{self, Id};
@@ -103,7 +104,20 @@ pub(crate) fn insert(conn: &Connection, jobs: &[NewJob]) -> Result<Vec<Enqueued>
         let why = "its start must be at most a hundred years from now".to_owned();
         return Err(StoreError::Invalid { index, invalid: InvalidJob::Refused { why } }.into());
     }
-    jobs.iter().map(|job| intake.accept(job)).collect()
+    jobs.iter()
+        .enumerate()
+        .map(|(index, job)| intake.accept(job).map_err(|failure| at_index(failure, index)))
+        .collect()
+}
+
+/// Names the job of the call that was refused.
+fn at_index(failure: Failure, index: usize) -> Failure {
+    match failure {
+        Failure::Told(StoreError::Invalid { invalid, .. }) => {
+            Failure::Told(StoreError::Invalid { index, invalid })
+        }
+        other => other,
+    }
 }
 
 /// Returns the jobs that own the keys of these jobs.
@@ -149,19 +163,23 @@ impl<'conn> Intake<'conn> {
     }
 
     fn accept(&mut self, job: &NewJob) -> Result<Enqueued, Failure> {
-        if let Some(key) = &job.key
-            && let Some(holder) = self.take_key(job, key)?
-        {
-            return Ok(duplicate(holder));
+        if let Some(key) = &job.key {
+            let settled = match &job.on_duplicate {
+                None => self.take_key(job, key)?.map(Enqueued::kept),
+                Some(rule) => settle(self.conn, job, key, rule, self.now_ms)?,
+            };
+            if let Some(settled) = settled {
+                return Ok(settled);
+            }
         }
         if !self.insert_job(job, None)? {
             if let Some(key) = &job.key {
                 self.conn.prepare_cached(sql!("give_key_back"))?.execute((&job.kind, key))?;
             }
-            return Ok(duplicate(job.id));
+            return Ok(Enqueued::kept(job.id));
         }
         self.let_wait(job)?;
-        Ok(Enqueued { job: job.id, duplicate: false })
+        Ok(Enqueued::created(job.id))
     }
 
     /// Stores a job that is a task of a batch. Its id is new, and it has no key.
@@ -203,7 +221,8 @@ impl<'conn> Intake<'conn> {
     }
 
     fn let_wait(&mut self, job: &NewJob) -> rusqlite::Result<()> {
-        let start_ms = start_ms(job.start, self.now_ms);
+        let debounced = job.on_duplicate.and_then(|rule| rule.debounced_start_ms(self.now_ms, self.now_ms));
+        let start_ms = debounced.unwrap_or_else(|| start_ms(job.start, self.now_ms));
         let admission = match &job.group {
             Some(group) => admit(self.conn, group, &job.id, start_ms, self.now_ms)?,
             None => Admission::Free,
@@ -237,8 +256,4 @@ impl<'conn> Intake<'conn> {
             note: None,
         })
     }
-}
-
-const fn duplicate(job: JobId) -> Enqueued {
-    Enqueued { job, duplicate: true }
 }

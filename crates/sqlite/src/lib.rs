@@ -22,6 +22,8 @@ mod command;
 mod disk;
 mod doctor;
 mod due;
+mod duplicate;
+mod edit;
 mod enqueue;
 mod error;
 mod event;

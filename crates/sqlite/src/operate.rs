@@ -95,13 +95,14 @@ const fn to_wait(state: JobState) -> bool {
     matches!(state, JobState::Pending | JobState::Blocked | JobState::RetryWait)
 }
 
-struct Found {
-    standing: Standing,
+pub(crate) struct Found {
+    pub(crate) standing: Standing,
     stop_verb: Option<Verb>,
     stop_note: Option<String>,
 }
 
-fn find(conn: &Connection, job: &JobId) -> Result<Found, Failure> {
+/// Returns the state of a job.
+pub(crate) fn find(conn: &Connection, job: &JobId) -> Result<Found, Failure> {
     let live = conn
         .prepare_cached(sql!("live_state"))?
         .query_row([Id(job)], |row| read_live(row, *job))
@@ -140,18 +141,19 @@ fn read_ended(row: &Row<'_>, job: JobId) -> rusqlite::Result<Found> {
     Ok(Found { standing, stop_verb: None, stop_note: None })
 }
 
-fn illegal(standing: &Standing, verb: Verb) -> Failure {
+pub(crate) fn illegal(standing: &Standing, verb: Verb) -> Failure {
     Failure::Told(StoreError::Illegal {
         job: standing.job,
         illegal: IllegalTransition { from: Some(standing.state), verb },
     })
 }
 
-/// Refuses verbs that the state does not allow, and verbs of workers.
+/// Refuses verbs that the state does not allow, and verbs that are no operations.
 fn check(standing: &Standing, verb: Verb) -> Result<(), Failure> {
-    use Verb::{Claim, Create, Fail, Retry, Succeed, Yield};
-    let workers_own = matches!(verb, Create | Claim | Succeed | Retry | Fail | Yield);
-    if workers_own || transition(Some(standing.state), verb, Readiness::Ready).is_err() {
+    use Verb::{Claim, Create, Edit, Fail, Retry, Succeed, Yield};
+    // An edit has its own call.
+    let is_no_operation = matches!(verb, Create | Claim | Succeed | Retry | Fail | Yield | Edit);
+    if is_no_operation || transition(Some(standing.state), verb, Readiness::Ready).is_err() {
         return Err(illegal(standing, verb));
     }
     Ok(())

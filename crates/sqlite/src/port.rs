@@ -8,7 +8,9 @@ use rusqlite::Transaction;
 use crate::clock::now_ms;
 use crate::command::Hint;
 use crate::store::SqliteStore;
-use crate::{claim, clock_back, enqueue, finish, group, listing, operate, report, rescue, retention, worker};
+use crate::{
+    claim, clock_back, edit, enqueue, finish, group, listing, operate, report, rescue, retention, worker,
+};
 use async_trait::async_trait;
 use milepost_core::audit::{AuditedAction, made_jobs};
 use milepost_core::claim::{Claim, ClaimedJob};
@@ -20,12 +22,13 @@ use milepost_core::ident::{JobId, WorkerId};
 use milepost_core::job::{Enqueued, KeyHolder, NewJob};
 use milepost_core::listing::{JobRow, JobView, QueueKinds, QueueView};
 use milepost_core::port::{
-    AdminStore, IntakeStore, MaintenanceStore, Operated, Operation, RetryDelay, StoreResult, WakeStream,
-    WorkerStore, check_together,
+    AdminStore, IntakeStore, JobEdit, MaintenanceStore, Operated, Operation, RetryDelay, StoreResult,
+    WakeStream, WorkerStore, check_together,
 };
 use milepost_core::retention::{Pace, Prunable, Pruned, RetentionPolicy};
 use milepost_core::search::JobFilter;
 use milepost_core::state::JobState;
+use milepost_core::transition::Verb;
 use milepost_core::worker::{Heartbeat, NewWorker, Report, Rescued, WorkerView};
 
 #[async_trait]
@@ -199,6 +202,15 @@ impl AdminStore for SqliteStore {
         let hint = Hint { ready: true, stop: true };
         let action = AuditedAction::operate(job, operation.verb);
         self.act("operate", hint, action, move |tx| operate::operate(tx, job, &operation)).await
+    }
+
+    async fn edit_job(&self, job: JobId, edit: &JobEdit) -> StoreResult<JobState> {
+        let refused = |invalid| StoreError::Invalid { index: 0, invalid };
+        edit.check(self.options().payload_bytes_max).map_err(refused)?;
+        let (action, fields) = (AuditedAction::operate(job, Verb::Edit), edit.fields());
+        let tell = move |_: &JobState| Some(serde_json::json!({ "edited": fields }));
+        let edit = edit.clone();
+        self.act_telling("edit_job", Hint::READY, action, move |tx| edit::edit(tx, job, &edit), tell).await
     }
 
     async fn jobs(&self, filter: &JobFilter) -> StoreResult<Vec<JobRow>> {

@@ -11,7 +11,7 @@ use example_transactions::{Failed, diesel_async_library, diesel_library, sea_orm
 use milepost::event::{Aggregate, Event, NewEvent};
 use milepost::inbox::Received;
 use milepost::sql::{self, BulkRun, Refusal};
-use milepost::{EventId, Job, JobId, JobState, NewBatch, NewJob, NewSignal, Operated, Run, RunToken, SignalResult, StartAt};
+use milepost::{EnqueueOutcome, EventId, Job, JobId, JobState, NewBatch, NewJob, NewSignal, OnDuplicate, Operated, Run, RunToken, SignalResult, StartAt};
 use sea_orm::{ConnectionTrait as _, TransactionTrait as _};
 use serde::{Deserialize, Serialize};
 use tokio::sync::OnceCell;
@@ -54,6 +54,10 @@ macro_rules! every_call {
         let $call = sql::enqueue_many(&[job(library).key(library), job(library)]).unwrap();
         let made = $run.unwrap();
         assert_eq!((made[0].job, made[0].duplicate, made[1].duplicate), (first.job, true, false));
+        let replace = || job(library).key(format!("{library} replaced")).on_duplicate(OnDuplicate::replace());
+        let $call = sql::enqueue_many(&[replace(), replace()]).unwrap();
+        let made = $run.unwrap();
+        assert_eq!((made[0].outcome, made[1].outcome), (EnqueueOutcome::Created, EnqueueOutcome::Replaced));
         let $call = sql::enqueue_many(&[]).unwrap();
         assert!($run.unwrap().is_empty());
         let $call = sql::cancel(made[1].job, Some("it was a mistake"), GRACE);
@@ -156,8 +160,8 @@ async fn assert_stored(library: &str, is_stored: bool) {
     let client = connected(store().await).await;
     for (statement, count) in [
         ("select count(*) from shop_order where library = $1", 1),
-        ("select count(*) from milepost.job where queue = $1", 2),
-        ("select count(*) from milepost.job where queue = $1 and payload ->> 'to' = 'Zoë ''said'' \"{$1}\" \\ %s ? 漢 🦀'", 2),
+        ("select count(*) from milepost.job where queue = $1", 3),
+        ("select count(*) from milepost.job where queue = $1 and payload ->> 'to' = 'Zoë ''said'' \"{$1}\" \\ %s ? 漢 🦀'", 3),
         ("select count(*) from milepost.event where aggregate_type = 'order' and aggregate_id = $1", 3),
         ("select count(*) from milepost.processed_event where consumer = $1", 2),
         ("select count(*) from milepost.batch where key = $1", 1),

@@ -114,6 +114,9 @@ onEach("jobs are enqueued in order, and once per key", async (_t, library) => {
   assert.deepEqual(views.map(({ payload }) => payload), [1, null, {}, {}]);
   assert.ok(Date.parse(views[3]!.ready_at!) > Date.now() + 3_000_000);
   assert.deepEqual(await library.without.enqueueMany([]), []);
+  const replaced = await of([{ ...jobs[0]!, payload: 9, on_duplicate: { action: "replace" } }, { kind: "k" }]);
+  assert.deepEqual(replaced.map(({ duplicate, outcome }) => [duplicate, outcome]), [[true, "replaced"], [false, "created"]]);
+  assert.deepEqual([replaced[0]!.id, (await client.job(first[0]!.id)).payload], [first[0]!.id, 9]);
 });
 
 onEach("a job is canceled with the transaction", async (_t, library) => {

@@ -25,13 +25,21 @@ const ALLOWED: &[(&str, &[&str], &[&str])] = &[
     ("resume", &["aborted"], &["pending", "blocked"]),
     ("rerun", &["succeeded", "canceled", "skipped"], &["pending", "blocked"]),
     ("snooze", &["blocked", "pending", "retry_wait"], &["blocked", "pending", "retry_wait"]),
+    (
+        "edit",
+        &["blocked", "pending", "retry_wait", "failed", "aborted"],
+        &["blocked", "pending", "retry_wait", "failed", "aborted"],
+    ),
 ];
 
 /// Returns whether a change is allowed.
 pub(super) fn is_allowed(verb: &str, from: Option<&str>, to: &str) -> bool {
     let Some(from) = from else { return verb == "create" && matches!(to, "pending" | "blocked") };
     ALLOWED.iter().any(|(name, before, after)| {
-        *name == verb && before.contains(&from) && after.contains(&to) && (verb != "snooze" || from == to)
+        *name == verb
+            && before.contains(&from)
+            && after.contains(&to)
+            && (!matches!(verb, "snooze" | "edit") || from == to)
     })
 }
 

@@ -11,8 +11,8 @@ use milepost_core::dag::checked::Dag;
 use milepost_core::error::StoreError;
 use milepost_core::event::{Aggregate, NewEvent};
 use milepost_core::ident::{BatchId, JobId};
-use milepost_core::job::{Enqueued, NewJob};
-use milepost_core::port::{Operated, Operation, Store, StoreResult};
+use milepost_core::job::{Enqueued, NewJob, Priority};
+use milepost_core::port::{JobEdit, Operated, Operation, Store, StoreResult};
 use milepost_core::transition::Verb;
 use milepost_postgres::WakeMode;
 use tokio::task::JoinSet;
@@ -158,11 +158,24 @@ impl Caller {
     async fn operate(&mut self) {
         let Some(&job) = self.random.choice(&self.mine) else { return };
         let verb = [Verb::Cancel, Verb::RetryNow, Verb::Rerun, Verb::Snooze][self.random.usize(..4)];
+        if verb == Verb::Snooze && self.calls.is_multiple_of(2) {
+            return self.edit(job).await;
+        }
         let call = self.act((verb == Verb::Rerun).then_some(job));
         let operation = Operation::new(verb).delay(Duration::from_millis(200)).note(call.mark.clone());
         let operated = call.store.operate(job, &operation).await;
         let changed = matches!(operated, Ok(Operated::Done(_) | Operated::StopRequested));
         self.acted(call, outcome(&operated), changed);
+    }
+
+    /// Edits one of its jobs, once.
+    async fn edit(&mut self, job: JobId) {
+        let call = self.act(None);
+        let edit =
+            JobEdit { priority: Some(Priority::LAST), note: Some(call.mark.clone()), ..JobEdit::default() };
+        let edited = call.store.edit_job(job, &edit).await;
+        let changed = edited.is_ok();
+        self.acted(call, outcome(&edited), changed);
     }
 
     /// Begins an action that is audited. `revived`: the job that has not ended any more by it.

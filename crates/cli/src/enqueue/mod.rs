@@ -1,6 +1,7 @@
 //! `milepost enqueue`: enqueues one job, or a job for every record of a file.
 
 mod bulk;
+mod duplicates;
 mod template;
 
 use std::path::PathBuf;
@@ -12,8 +13,10 @@ use milepost_cli_support::operator::ReasonArgs;
 use milepost_cli_support::output::{self, Outcome};
 use milepost_cli_support::parsers;
 use milepost_cli_support::store::{self, Schema, StoreAddress};
+use milepost_core::job::duplicate::EnqueueOutcome;
 use milepost_core::job::{MAX_ATTEMPTS_DEFAULT, PAYLOAD_BYTES_MAX, Priority, QUEUE_DEFAULT, StartAt};
 
+use self::duplicates::DuplicateArgs;
 use self::template::JobTemplate;
 use crate::records::Format;
 use crate::redis::RedisArgs;
@@ -22,7 +25,7 @@ const HELP: &str = "\
 One job:
   Prints the job's id and whether it was enqueued or a duplicate. If a job of
   the same kind and the same --key exists already, that job is returned and
-  nothing is changed.
+  nothing is changed, unless --on-duplicate decides otherwise.
 
 A file (--from):
   .csv     The header row names the members of a JSON object, and each further
@@ -43,6 +46,9 @@ A file (--from):
 Examples:
   milepost enqueue mail --payload '{\"to\": \"ada@example.org\"}'
   milepost enqueue report --payload '{\"month\": 5}' --key report-2026-05
+  milepost enqueue index --key doc-17 --on-duplicate replace
+  milepost enqueue index --key doc-17 --on-duplicate debounce --delay 5s --max-delay 1m
+  milepost enqueue digest --key user-9 --on-duplicate throttle --period 1h
   milepost enqueue report --at 'in 10m' --queue slow --priority 4
   milepost enqueue invoice --from orders.csv --key-column order_id
   milepost enqueue invoice --from orders.jsonl --skip-bad bad.jsonl
@@ -60,6 +66,9 @@ pub(crate) struct EnqueueArgs {
     /// A key that at most one job of the kind has
     #[arg(long, conflicts_with = "from")]
     key: Option<String>,
+
+    #[command(flatten)]
+    duplicates: DuplicateArgs,
 
     /// A file with one job per line; - is standard input
     #[arg(long, value_name = "FILE")]
@@ -115,9 +124,11 @@ pub(crate) async fn run(args: EnqueueArgs, address: &StoreAddress) -> Result<Out
         max_attempts: args.max_attempts,
         group: args.group.clone(),
         timeout: args.timeout,
+        on_duplicate: args.duplicates.rule(),
     };
     // The settings that all jobs share are checked once, so that an error in them is not reported as a fault of the first line.
-    template.job("null".to_owned(), None)?.check(PAYLOAD_BYTES_MAX)?;
+    let any_key = args.duplicates.rule().map(|_| "any".to_owned());
+    template.job("null".to_owned(), any_key)?.check(PAYLOAD_BYTES_MAX)?;
     match &args.from {
         Some(from) => bulk::run(&args, from, template, address).await,
         None => one(args, &template, address).await,
@@ -132,18 +143,30 @@ async fn one(args: EnqueueArgs, template: &JobTemplate, address: &StoreAddress) 
     let store = store::open(address, Schema::MadeWhenEmpty).await?;
     let store = args.reason.acting(store.as_ref())?;
     let answer = store.enqueue(&job).await?;
-    if !answer.duplicate {
+    if answer.changed() {
         teller.ready().await;
     }
     if args.json {
         output::heard_or_not(output::json(&answer))?;
-    } else if answer.duplicate {
-        output::change(format_args!(
-            "{}  duplicate: this key existed before; nothing was changed",
-            answer.job
-        ))?;
     } else {
-        output::change(format_args!("{}  enqueued", answer.job))?;
+        output::change(format_args!("{}  {}", answer.job, words(answer.outcome)))?;
     }
     Ok(Outcome::Done)
+}
+
+/// Describes the result for a user.
+const fn words(outcome: EnqueueOutcome) -> &'static str {
+    match outcome {
+        EnqueueOutcome::Created => "enqueued",
+        EnqueueOutcome::Kept => "duplicate: this key existed before; nothing was changed",
+        EnqueueOutcome::Replaced => {
+            "replaced: the job with this key has not started, and has the new payload and options"
+        }
+        EnqueueOutcome::Moved => {
+            "moved: the job with this key has the new payload and options, and starts later"
+        }
+        EnqueueOutcome::Dropped => {
+            "dropped: a job with this key was created within the period; nothing was changed"
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use milepost_core::job::duplicate::OnDuplicate;
 use milepost_core::job::error::InvalidJob;
 use milepost_core::job::{NewJob, Priority, StartAt};
 
@@ -15,6 +16,7 @@ pub(crate) struct JobTemplate {
     pub(crate) max_attempts: u32,
     pub(crate) group: Option<String>,
     pub(crate) timeout: Option<Duration>,
+    pub(crate) on_duplicate: Option<OnDuplicate>,
 }
 
 impl JobTemplate {
@@ -28,6 +30,7 @@ impl JobTemplate {
         job.key = key;
         job.group.clone_from(&self.group);
         job.timeout = self.timeout;
+        job.on_duplicate = self.on_duplicate;
         Ok(job)
     }
 }

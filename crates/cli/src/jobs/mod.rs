@@ -1,5 +1,6 @@
 //! `milepost jobs`: commands that list, show and change jobs.
 
+mod edit;
 mod filter;
 mod list;
 mod operate;
@@ -19,6 +20,8 @@ pub(crate) enum JobsCommand {
     List(list::ListArgs),
     /// Show one job: why it waits, its history, payload and result
     Show(show::ShowArgs),
+    /// Change the payload or the options of jobs that wait or have failed
+    Edit(edit::EditArgs),
     #[command(flatten)]
     Operate(operate::OperateCommand),
 }
@@ -36,6 +39,7 @@ pub(crate) async fn run(command: JobsCommand, address: &StoreAddress) -> Result<
     match command {
         JobsCommand::List(args) => list::run(args, store).await,
         JobsCommand::Show(args) => show::run(args, store).await,
+        JobsCommand::Edit(args) => edit::run(args, store).await,
         JobsCommand::Operate(command) => command.run(store).await,
     }
 }

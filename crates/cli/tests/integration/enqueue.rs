@@ -10,6 +10,7 @@ use crate::support::{Place, on_each_store};
 on_each_store! {
     one_job_is_enqueued_and_listed,
     the_same_key_again_answers_the_same_job,
+    a_rule_for_duplicates_says_what_happened,
     a_job_that_cannot_be_accepted_says_why,
     csv_rows_become_objects_of_strings_unless_inference_is_asked_for,
     a_malformed_line_is_told_with_its_place_and_nothing_is_enqueued,
@@ -44,6 +45,44 @@ fn the_same_key_again_answers_the_same_job(place: Place) {
     assert!(words.contains("duplicate"), "{words}");
     let other_kind = place.run(&["enqueue", "report", "--key", "a", "--json"]).json();
     assert_ne!(first["job"], other_kind["job"]);
+}
+
+fn a_rule_for_duplicates_says_what_happened(place: Place) {
+    let ask = |payload: &str, rule: &[&str]| {
+        place.run(&[&["enqueue", "mail", "--key", "a", "--payload", payload], rule].concat()).ok().out
+    };
+    let first = ask("1", &["--on-duplicate", "replace"]);
+    let id = first.split_once("  ").unwrap().0;
+    assert_eq!(first, format!("{id}  enqueued\n"));
+    let second = ask("2", &["--on-duplicate", "replace"]);
+    assert!(second.starts_with(&format!("{id}  replaced: ")), "{second}");
+    assert_eq!(place.job(id)["payload"], 2);
+    let moved = ask("3", &["--on-duplicate", "debounce", "--delay", "5m", "--max-delay", "1h"]);
+    assert!(moved.starts_with(&format!("{id}  moved: ")), "{moved}");
+    assert_eq!(place.job(id)["waiting_for"]["reason"], "time");
+    let dropped = ask("4", &["--on-duplicate", "throttle", "--period", "1h", "--json"]);
+    let dropped: serde_json::Value = serde_json::from_str(&dropped).unwrap();
+    assert_eq!((&dropped["outcome"], &dropped["job"]), (&"dropped".into(), &id.into()));
+    assert!(ask("5", &["--unique", "live"]).contains("duplicate: this key existed before"));
+    place.run(&["jobs", "cancel", id]).ok();
+    assert!(ask("6", &["--unique", "1h"]).contains("duplicate: this key existed before"));
+    assert!(ask("7", &["--unique", "live"]).contains("enqueued"));
+
+    let refused = place.run(&["enqueue", "mail", "--on-duplicate", "replace"]);
+    assert!(
+        refused.status == 1 && refused.err.contains("on_duplicate is invalid: it needs a key"),
+        "{}",
+        refused.err
+    );
+    let refused =
+        place.run(&["enqueue", "mail", "--key", "b", "--on-duplicate", "debounce", "--delay", "1m"]);
+    assert!(refused.err.contains("debounce needs delay_ms and max_delay_ms"), "{}", refused.err);
+    let refused = place.run(&["enqueue", "mail", "--key", "b", "--on-duplicate", "merge"]);
+    assert!(
+        refused.status == 2 && refused.err.contains("expected one of: keep, replace, debounce, throttle"),
+        "{}",
+        refused.err
+    );
 }
 
 fn a_job_that_cannot_be_accepted_says_why(place: Place) {

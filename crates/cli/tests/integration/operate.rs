@@ -10,6 +10,7 @@ on_each_store! {
     a_running_job_is_asked_to_stop,
     failed_jobs_and_those_that_wait_to_be_retried_are_retried_now,
     an_aborted_job_is_resumed_by_retry,
+    a_failed_job_is_edited_and_retried,
     a_job_is_aborted_and_resumed,
     a_job_that_ended_is_run_once_more,
     a_waiting_job_is_skipped_and_a_failed_one_marked,
@@ -78,6 +79,33 @@ fn an_aborted_job_is_resumed_by_retry(place: Place) {
     place.run(&["jobs", "retry", &id]).ok();
     let job = place.job(&id);
     assert_eq!((&job["state"], &job["history"][2]["verb"]), (&"pending".into(), &"resume".into()));
+}
+
+fn a_failed_job_is_edited_and_retried(place: Place) {
+    let failed = place.enqueue(&["--payload", "{\"to\": \"ada\"}"]);
+    place.work(Some(End::Fail { failure: failure("http_500") }));
+    let edit = |args: &[&str]| place.run(&[&["jobs", "edit", &failed], args].concat());
+    let ran = edit(&["--payload", "{\"to\": \"eve\"}", "--priority", "1", "--reason", "wrong address"]).ok();
+    assert_eq!(ran.out, format!("{failed}  edited; failed\n"));
+    let job = place.job(&failed);
+    assert_eq!(
+        (&job["payload"]["to"], &job["priority"], &job["state"]),
+        (&"eve".into(), &1.into(), &"failed".into())
+    );
+    let shown = place.run(&["jobs", "show", &failed]).ok().out;
+    assert!(shown.contains("edit") && shown.contains("wrong address"), "{shown}");
+    assert!(edit(&[]).err.contains("the edit changes nothing"));
+    assert!(edit(&["--payload", "{"]).err.contains("the payload is not JSON"));
+    assert!(edit(&["--start-at", "in 10m"]).err.contains("a job that is failed has no start"));
+    place.run(&["jobs", "retry", &failed]).ok();
+    place.work(Some(End::Succeed { result: None }));
+    let refused = edit(&["--max-attempts", "3"]);
+    assert!(
+        refused.status == 1
+            && refused.err.contains("a job that is succeeded cannot edit; only jobs that are"),
+        "{}",
+        refused.err
+    );
 }
 
 fn a_snoozed_job_waits_and_says_until_when(place: Place) {

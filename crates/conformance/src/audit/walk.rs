@@ -27,21 +27,22 @@ use milepost_core::event::{Begin, Failure, Outcome, PageSize, Undelivered};
 use milepost_core::finish::End;
 use milepost_core::ident::{BatchId, EventId, JobId};
 use milepost_core::inbox::Consumer;
+use milepost_core::job::duplicate::OnDuplicate;
 use milepost_core::job::{NewJob, Priority};
 use milepost_core::limit::{Limit, Rate, Source};
-use milepost_core::port::{Operation, Store};
+use milepost_core::port::{JobEdit, Operation, Store};
 use milepost_core::precedence::Scope;
 use milepost_core::retention::{Keep, Retained, RetentionPeriod};
 use milepost_core::schedule::{Schedule, Spec};
 use milepost_core::state::JobState;
 use milepost_core::transition::Verb;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{ADA, WHY, acting};
 use crate::batches::graph;
 use crate::events::of;
 use crate::rescue;
-use milepost_testkit::scene::{LONG, Scene, retry};
+use milepost_testkit::scene::{KIND, LONG, Scene, retry};
 use milepost_testkit::{examine, relay, wait};
 
 /// Returns a schedule that ticks every day.
@@ -123,6 +124,24 @@ impl Walk {
         self.store.enqueue(&job).await.unwrap();
         self.told("job.create", job.id, CAME).await;
         self.operate("job.snooze", job.id, Operation::new(Verb::Snooze).delay(LONG)).await;
+        let edit = JobEdit { max_attempts: Some(3), ..JobEdit::default() };
+        self.store.edit_job(job.id, &edit).await.unwrap();
+        let detail = self.told("job.edit", job.id, CHANGED).await;
+        if self.acts {
+            assert_eq!(detail["after"]["edited"], json!(["max_attempts"]));
+        }
+        let ruled = |max| Scene::job().key("ruled").max_attempts(max).on_duplicate(OnDuplicate::replace());
+        let replaced = ruled(1);
+        self.store.enqueue(&replaced).await.unwrap();
+        self.told("job.create", replaced.id, CAME).await;
+        let by = ruled(2);
+        self.store.enqueue(&by).await.unwrap();
+        let detail = self.told("job.create", by.id, CAME).await;
+        if self.acts {
+            let after = json!({ "jobs": 1, "replaced": 1, "kinds": [KIND], "ids": [replaced.id] });
+            assert_eq!(detail["after"], after, "a replaced job is told");
+        }
+        self.scene.operate(replaced.id, Operation::new(Verb::Cancel)).await.unwrap();
         self.operate("job.abort", job.id, Operation::new(Verb::Abort)).await;
         self.operate("job.resume", job.id, Operation::new(Verb::Resume)).await;
         let detail = self.operate("job.cancel", job.id, Operation::new(Verb::Cancel)).await;

@@ -9,6 +9,7 @@ mod batches;
 mod bulk;
 mod changes;
 mod doctor;
+mod duplicates;
 mod emits;
 mod epochs;
 mod failover;

@@ -47,6 +47,57 @@ fn id(text: &str) -> JobId {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn psql_enqueues_with_rules_for_duplicates() {
+    let (database, _store, scene) = Database::with_scene().await;
+    let enqueue = |payload: &str, rest: &str| {
+        format!(
+            "select outcome || ' ' || job_id from milepost.enqueue('test', {payload}, key => 'k', {rest})"
+        )
+    };
+    let first =
+        answer(&database, &enqueue("'{\"n\": 1}'", "on_duplicate => '{\"action\": \"replace\"}'")).await;
+    let job = first.strip_prefix("created ").expect("created");
+    for (payload, rule, outcome) in [
+        ("'{\"n\": 2}'", r#"{"action": "replace"}"#, "replaced"),
+        (
+            "'{\"n\": 3}'::jsonb",
+            r#"{"action": "debounce", "delay_ms": 60000, "max_delay_ms": 60000}"#,
+            "moved",
+        ),
+        ("'{\"n\": 4}'::json", r#"{"action": "throttle", "period_ms": 60000}"#, "dropped"),
+        ("'{\"n\": 5}'::text", r#"{"action": "keep"}"#, "kept"),
+    ] {
+        let made = answer(&database, &enqueue(payload, &format!("on_duplicate => '{rule}'"))).await;
+        assert_eq!(made, format!("{outcome} {job}"));
+    }
+    assert_eq!(
+        answer(&database, &format!("select payload from milepost.job where id = '{job}'")).await,
+        r#"{"n": 3}"#
+    );
+    let many = "select string_agg(outcome, ' ') from milepost.enqueue_by_key(array['test', 'test', 'test'], array['1', '2', '3']::jsonb[],
+                array['{\"action\": \"replace\"}', null, '{\"action\": \"replace\"}']::jsonb[], keys => array['k', null, 'new'])";
+    assert_eq!(answer(&database, many).await, "replaced created created");
+    // Calls without a rule by position, as before.
+    let plain =
+        answer(&database, "select duplicate from milepost.enqueue('test', '{}', 'k', 'default')").await;
+    assert_eq!(plain, "t");
+    for (state, rule) in [
+        ("MP001", r#"{"action": "merge"}"#),
+        ("MP001", r#""replace""#),
+        ("MP001", r#"{"action": "replace", "delay": 1}"#),
+        ("MP001", r#"{"action": "throttle", "period_ms": 0}"#),
+        ("MP001", r#"{"action": "throttle", "period_ms": 1.5}"#),
+        ("MP001", r#"{"action": "throttle", "period_ms": "1"}"#),
+        ("MP001", r#"{"action": "debounce", "delay_ms": 2, "max_delay_ms": 1}"#),
+        ("MP001", r#"{"action": "keep", "unique": "always"}"#),
+        ("MP001", r#"{"action": null}"#),
+    ] {
+        assert_refused(&database, state, &enqueue("'{}'", &format!("on_duplicate => '{rule}'"))).await;
+    }
+    assert_eq!(scene.claim(10).await.len(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn psql_enqueues_and_cancels() {
     let (database, store, scene) = Database::with_scene().await;
     let worker = runtime::start(Arc::new(store), |_| async { Ok(Outcome::Done) }).await;

@@ -87,6 +87,17 @@ actions! {
     }
 }
 
+actions! {
+    /// An operation that edits a job.
+    JobEditAction {
+        Edit = "edit" {
+            title: "Edit",
+            summary: "Change the payload or the options of jobs that wait or have failed",
+            effect: "The job has the new payload and options from its next attempt on. Its state does not change.",
+        }
+    }
+}
+
 /// The values that an operator gives for an action.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inputs {

@@ -85,13 +85,18 @@ fn shortened(value: Value) -> Value {
     if bytes > VALUE_BYTES_MAX { json!({ "bytes": bytes }) } else { value }
 }
 
-/// Returns details of the jobs that a call created; `None` when all of them existed before.
+/// Returns details of the jobs that a call created or replaced; `None` when it changed nothing.
 #[must_use]
 pub fn made_jobs(asked: &[NewJob], enqueued: &[Enqueued]) -> Option<Value> {
-    let made = || asked.iter().zip(enqueued).filter(|(_, enqueued)| !enqueued.duplicate);
+    let made = || asked.iter().zip(enqueued).filter(|(_, enqueued)| enqueued.changed());
     let ids: Vec<JobId> = made().map(|(_, enqueued)| enqueued.job).take(LISTED_MAX).collect();
     let kinds: BTreeSet<&str> = made().map(|(job, _)| job.kind.as_str()).take(LISTED_MAX).collect();
-    (!ids.is_empty()).then(|| json!({ "jobs": made().count(), "kinds": kinds, "ids": ids }))
+    let replaced = made().filter(|(_, enqueued)| enqueued.duplicate).count();
+    let mut detail = json!({ "jobs": made().count(), "kinds": kinds, "ids": ids });
+    if replaced > 0 {
+        detail["replaced"] = replaced.into();
+    }
+    (!ids.is_empty()).then_some(detail)
 }
 
 /// Returns details of the run that a call started over the failures of another run; `None` when it existed before.
@@ -170,10 +175,12 @@ mod tests {
     fn jobs_that_were_there_are_not_made() {
         let asked: Vec<NewJob> = (0..3).map(|_| NewJob::new("mail", &()).unwrap()).collect();
         let answer = |duplicate| {
-            asked.iter().map(|job| Enqueued { job: job.id, duplicate }).collect::<Vec<Enqueued>>()
+            let enqueued =
+                |job: &NewJob| if duplicate { Enqueued::kept(job.id) } else { Enqueued::created(job.id) };
+            asked.iter().map(enqueued).collect::<Vec<Enqueued>>()
         };
         let mut enqueued = answer(false);
-        enqueued[1].duplicate = true;
+        enqueued[1] = Enqueued::kept(enqueued[1].job);
         let made = made_jobs(&asked, &enqueued).unwrap();
         assert_eq!(made, json!({ "jobs": 2, "kinds": ["mail"], "ids": [asked[0].id, asked[2].id] }));
         assert_eq!(made_jobs(&asked, &answer(true)), None);

@@ -3,6 +3,8 @@
 use jiff::Timestamp;
 use thiserror::Error;
 
+use crate::state::JobState;
+
 /// A job that cannot be accepted. Nothing was stored.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -80,6 +82,33 @@ pub enum InvalidJob {
         /// The kind.
         kind: String,
     },
+    /// The rule for duplicates is invalid, or does not fit the job.
+    #[error("on_duplicate is invalid: {why}")]
+    OnDuplicate {
+        /// The reason.
+        why: &'static str,
+    },
+    /// The job that holds the key cannot be replaced, because it is in another queue or group, which never change.
+    #[error(
+        "the job that holds the key {key:?} is in another queue or group, which on_duplicate cannot change; give the same queue and group, \
+         or another key"
+    )]
+    HolderElsewhere {
+        /// The key, shortened.
+        key: String,
+    },
+    /// A run of a bulk job reads its parameters in every attempt, from a cursor that fits them.
+    #[error("the payload of a run of a bulk job cannot be edited; cancel it, and start another run")]
+    EditsBulkRun,
+    /// An edit that changes nothing.
+    #[error("the edit changes nothing; give a payload, a priority, a start or a maximum number of attempts")]
+    EditsNothing,
+    /// A job that has failed or was aborted does not wait for a time.
+    #[error("a job that is {state} has no start; give a delay when you retry it")]
+    NoStart {
+        /// Its state.
+        state: JobState,
+    },
     /// The database rejected the values for another reason.
     #[error("the database rejected the job: {why}")]
     Refused {
@@ -99,10 +128,13 @@ impl InvalidJob {
             | Self::Nul
             | Self::ReservedMember { .. }
             | Self::PayloadTooLarge { .. }
-            | Self::TooDeep { .. } => Some("payload"),
-            Self::StartsTooEarly { .. } => Some("start_at"),
+            | Self::TooDeep { .. }
+            | Self::EditsBulkRun => Some("payload"),
+            Self::StartsTooEarly { .. } | Self::NoStart { .. } => Some("start_at"),
+            Self::OnDuplicate { .. } => Some("on_duplicate"),
+            Self::HolderElsewhere { .. } => Some("key"),
             Self::BulkJob { .. } => Some("kind"),
-            Self::OutOfRange { .. } | Self::Refused { .. } => None,
+            Self::OutOfRange { .. } | Self::EditsNothing | Self::Refused { .. } => None,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Jobs to be enqueued, their options and their limits.
 
+pub mod duplicate;
 pub mod error;
 
 use std::time::Duration;
@@ -8,6 +9,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use self::duplicate::{DuplicateAction, EnqueueOutcome, OnDuplicate};
 use self::error::InvalidJob;
 use crate::duration::check_wait;
 use crate::ident::JobId;
@@ -101,8 +103,10 @@ pub struct NewJob {
     pub payload: Box<RawValue>,
     /// Its priority within the queue.
     pub priority: Priority,
-    /// At most one job of the kind ever has this key; a repeated enqueue returns the existing job.
+    /// At most one job of the kind holds this key; a repeated enqueue returns the existing job.
     pub key: Option<String>,
+    /// What happens when a job holds the key, and how long it holds it. `None`: the existing job is kept, as long as its key exists.
+    pub on_duplicate: Option<OnDuplicate>,
     /// The jobs of a group run one at a time, or up to the number that its [limit](crate::limit) allows.
     pub group: Option<String>,
     /// The earliest time at which it may start.
@@ -146,6 +150,7 @@ impl NewJob {
             payload,
             priority: Priority::default(),
             key: None,
+            on_duplicate: None,
             group: None,
             start: StartAt::Now,
             max_attempts: MAX_ATTEMPTS_DEFAULT,
@@ -162,10 +167,17 @@ impl NewJob {
         self
     }
 
-    /// Sets the key: at most one job of the kind ever has it.
+    /// Sets the key: at most one job of the kind ever has it, unless [`on_duplicate`](Self::on_duplicate) decides otherwise.
     #[must_use]
     pub fn key(mut self, key: impl Into<String>) -> Self {
         self.key = Some(key.into());
+        self
+    }
+
+    /// Sets what happens when a job holds the key, and how long it holds it.
+    #[must_use]
+    pub const fn on_duplicate(mut self, on_duplicate: OnDuplicate) -> Self {
+        self.on_duplicate = Some(on_duplicate);
         self
     }
 
@@ -221,7 +233,21 @@ impl NewJob {
         check_attempts(self.max_attempts)?;
         check_timeout(self.timeout)?;
         check_start(self.start)?;
+        self.check_on_duplicate()?;
         check_payload(self.payload.get(), payload_bytes_max)
+    }
+
+    fn check_on_duplicate(&self) -> Result<(), InvalidJob> {
+        let Some(on_duplicate) = self.on_duplicate else { return Ok(()) };
+        if self.key.is_none() {
+            return Err(InvalidJob::OnDuplicate { why: "it needs a key" });
+        }
+        if on_duplicate.action == DuplicateAction::Debounce && self.start != StartAt::Now {
+            return Err(InvalidJob::OnDuplicate {
+                why: "debounce decides the start; give no other start or delay",
+            });
+        }
+        on_duplicate.check()
     }
 
     /// Returns whether an existing job with this queue, group and payload (JSON text) was enqueued by the same request, so
@@ -318,8 +344,36 @@ fn unusable(field: &'static str, value: &str, why: impl Into<String>) -> Invalid
 pub struct Enqueued {
     /// The new job, or the existing one with the same key.
     pub job: JobId,
-    /// Whether a job with the same key already existed; then nothing was changed.
+    /// Whether a job with the same key already existed.
     pub duplicate: bool,
+    /// What the call did.
+    pub outcome: EnqueueOutcome,
+}
+
+impl Enqueued {
+    /// The result of a call that created this job.
+    #[must_use]
+    pub const fn created(job: JobId) -> Self {
+        Self::of(job, EnqueueOutcome::Created)
+    }
+
+    /// The result of a call that found this job and changed nothing.
+    #[must_use]
+    pub const fn kept(job: JobId) -> Self {
+        Self::of(job, EnqueueOutcome::Kept)
+    }
+
+    /// The result of a call with this outcome.
+    #[must_use]
+    pub const fn of(job: JobId, outcome: EnqueueOutcome) -> Self {
+        Self { job, duplicate: !matches!(outcome, EnqueueOutcome::Created), outcome }
+    }
+
+    /// Returns whether the call changed anything.
+    #[must_use]
+    pub const fn changed(&self) -> bool {
+        !matches!(self.outcome, EnqueueOutcome::Kept | EnqueueOutcome::Dropped)
+    }
 }
 
 /// The existing job that has the key of a requested one.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde::Serialize;
 
-use super::StoreResult;
+use super::{JobEdit, StoreResult};
 use crate::actions::trimmed;
 use crate::audit::check_reason;
 use crate::duration::check_wait;
@@ -104,6 +104,10 @@ pub trait AdminStore: Send + Sync {
     /// Applies an operation to one job, in one transaction with its history.
     /// [`Illegal`](crate::error::StoreError::Illegal) when the job's state does not allow it.
     async fn operate(&self, job: JobId, operation: &Operation) -> StoreResult<Operated>;
+
+    /// Changes the payload or the options of a job that does not run, in one transaction with its history, and returns its state.
+    /// [`Illegal`](crate::error::StoreError::Illegal) when it runs or has ended.
+    async fn edit_job(&self, job: JobId, edit: &JobEdit) -> StoreResult<JobState>;
 
     /// Waits until a synchronous standby has the commits that earlier reads of this store have seen. Call it before a refusal, or an
     /// answer that nothing changed, that depends on such a read: a failover could undo the commit. Stores without standbys return at once.

@@ -144,7 +144,7 @@ pub trait ScheduleStore: IntakeStore + AdminStore + BatchStore {
         let key = Some(key.to_owned());
         let jobs = self.jobs(&JobFilter { key: key.clone(), limit: 1, ..JobFilter::default() }).await?;
         if let Some(job) = jobs.first() {
-            return Ok(Some(Made::Job(Enqueued { job: job.id, duplicate: true })));
+            return Ok(Some(Made::Job(Enqueued::kept(job.id))));
         }
         let batches = self.batches(&BatchFilter { key, limit: 1, ..BatchFilter::default() }).await?;
         Ok(batches.first().map(|batch| Made::Batch(Started { batch: batch.id, duplicate: true })))

@@ -74,6 +74,7 @@ impl Makes {
                 let id = JobId::new();
                 Order::Job(NewJob {
                     id,
+                    on_duplicate: None,
                     key: Some(key(id.0)),
                     nominal_at: Some(tick.at),
                     start: StartAt::Now,

@@ -10,6 +10,7 @@ use milepost_core::error::StoreError;
 use milepost_core::event::{Aggregate, Emitted, Event, NewEvent};
 use milepost_core::ident::{BatchId, EventId, JobId, Run};
 use milepost_core::inbox::{Received, check_consumer, check_position, check_received};
+use milepost_core::job::duplicate::OnDuplicate;
 use milepost_core::job::{Enqueued, NewJob, PAYLOAD_BYTES_MAX, Priority, StartAt};
 use milepost_core::port::{Operated, StoreResult};
 use milepost_core::sql;
@@ -29,6 +30,8 @@ struct JobArgument<'j> {
     payload: &'j RawValue,
     priority: u8,
     key: Option<&'j str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    on_duplicate: Option<OnDuplicate>,
     group: Option<&'j str>,
     run_at: Option<jiff::Timestamp>,
     delay_ms: Option<i64>,
@@ -52,6 +55,7 @@ impl<'j> JobArgument<'j> {
             payload: &job.payload,
             priority: job.priority.get(),
             key: job.key.as_deref(),
+            on_duplicate: job.on_duplicate,
             group: job.group.as_deref(),
             run_at,
             delay_ms,
@@ -81,7 +85,9 @@ pub fn enqueue_many(jobs: &[NewJob]) -> StoreResult<Call<Vec<Enqueued>>> {
         job.check(PAYLOAD_BYTES_MAX).map_err(|invalid| StoreError::Invalid { index, invalid })?;
     }
     let arguments = argument(&jobs.iter().map(JobArgument::of).collect::<Vec<_>>())?;
-    Ok(Call { sql: sql!("enqueue_many"), arguments, convert: parsed })
+    let has_rules = jobs.iter().any(|job| job.on_duplicate.is_some());
+    let sql = if has_rules { sql!("enqueue_by_key") } else { sql!("enqueue_many") };
+    Ok(Call { sql, arguments, convert: parsed })
 }
 
 /// Cancels a job. A running one is stopped by its worker, and fenced after the grace time. Needs the role `milepost_worker`.

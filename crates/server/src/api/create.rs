@@ -9,6 +9,7 @@ use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use milepost_core::error::StoreError;
 use milepost_core::ident::JobId;
+use milepost_core::job::duplicate::{EnqueueOutcome, OnDuplicate};
 use milepost_core::job::error::InvalidJob;
 use milepost_core::job::{Enqueued, NewJob, PAYLOAD_BYTES_MAX, Priority, StartAt};
 use milepost_core::port::Store;
@@ -51,6 +52,8 @@ pub(crate) struct JobRequest {
     /// A unique key among the jobs of its kind. A repeated request with the same key returns the same job.
     #[schema(min_length = 1, max_length = 1000)]
     key: Option<String>,
+    /// What happens when a job holds the key, and how long it holds it. By default, the existing job is kept.
+    on_duplicate: Option<OnDuplicate>,
     /// Its group. Jobs of a group run one at a time, unless a limit allows more.
     #[schema(min_length = 1, max_length = 200)]
     group: Option<String>,
@@ -84,6 +87,7 @@ impl JobRequest {
             job.queue = queue;
         }
         job.key = self.key;
+        job.on_duplicate = self.on_duplicate;
         job.group = self.group;
         job.priority = self.priority.unwrap_or(job.priority);
         job.max_attempts = self.max_attempts.unwrap_or(job.max_attempts);
@@ -137,13 +141,15 @@ pub(super) fn invalid_run(run: InvalidJob) -> Problem {
 pub(crate) struct Created {
     /// Its id.
     id: JobId,
-    /// Whether it already existed under this key. In that case nothing was changed.
+    /// Whether it already existed under this key.
     duplicate: bool,
+    /// What the request did. Without `on_duplicate`: `created` or `kept`.
+    outcome: EnqueueOutcome,
 }
 
 impl From<Enqueued> for Created {
     fn from(enqueued: Enqueued) -> Self {
-        Self { id: enqueued.job, duplicate: enqueued.duplicate }
+        Self { id: enqueued.job, duplicate: enqueued.duplicate, outcome: enqueued.outcome }
     }
 }
 
@@ -202,7 +208,7 @@ struct CreateParams {
     each: bool,
 }
 
-/// The result for one of many jobs: `id` and `duplicate`, or a `problem`.
+/// The result for one of many jobs: `id`, `duplicate` and `outcome`, or a `problem`.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 enum OneOfMany {

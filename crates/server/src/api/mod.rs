@@ -9,6 +9,7 @@ mod create;
 pub(crate) mod cursor;
 pub(crate) mod dags;
 pub(crate) mod doctor;
+mod edit;
 mod events;
 mod inbox;
 mod jobs;
@@ -45,6 +46,7 @@ pub(crate) fn routes() -> OpenApiRouter<Server> {
         .merge(jobs::routes())
         .merge(limits::routes())
         .merge(operate::routes())
+        .merge(edit::routes())
         .merge(reveal::routes())
         .merge(operate_many::routes())
         .merge(protocol::routes())

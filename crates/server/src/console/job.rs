@@ -20,7 +20,7 @@ use super::form::{Action, Sent, acting};
 use super::format::{between, length, pretty};
 use super::page::{Drawn, Page, draw};
 use super::queues::set_queue;
-use super::{format, state_diagram};
+use super::{edit_job, format, state_diagram};
 use crate::access::Identity;
 use crate::api::attempt::{Attempt, attempts};
 use crate::app::App;
@@ -114,7 +114,7 @@ pub(super) async fn show(
         machine: state_diagram::draw(view.row.state, &history),
         has_earlier_attempts: is_part || attempts.len() > DRAWN,
         lanes: lanes(attempts, page.now),
-        actions: actions(&page, &view),
+        actions: edit_job::form(&page, &view, is_bulk).into_iter().chain(actions(&page, &view)).collect(),
         schedule: view.row.key.as_deref().and_then(schedule_of_key).map(str::to_owned),
         payload: pretty(view.payload.get()),
         result: view.result.as_ref().map(|json| pretty(json.get())),

@@ -23,6 +23,7 @@ mod charts;
 mod contrast;
 mod dag;
 mod dead_letters;
+mod edit_job;
 mod error_page;
 mod event_alerts;
 mod events;
@@ -99,6 +100,7 @@ pub(crate) fn routes() -> Pages {
         .add_own(Method::GET, "/jobs/{id}", VIEWER, get(job::show))
         .add_own(Method::POST, "/jobs/{id}/reveal", OPERATOR, post(job::reveal))
         .add_own(Method::POST, "/jobs/{id}/operate", OPERATOR, post(job::operate))
+        .add_own(Method::POST, "/jobs/{id}/edit", OPERATOR, post(edit_job::edit))
         .add_own(Method::GET, "/queues", VIEWER, get(queues::list))
         .add_own(Method::POST, "/queues/set", OPERATOR, post(queues::set))
         .add_own(Method::POST, "/limits/set", OPERATOR, post(limits::set))

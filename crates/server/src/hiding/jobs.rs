@@ -6,13 +6,14 @@ use async_trait::async_trait;
 use milepost_core::claim::{Claim, ClaimedJob};
 use milepost_core::error::StoreError;
 use milepost_core::finish::{Finish, Finished};
+use milepost_core::hide::HideRefusal;
 use milepost_core::history::{HistoryEntry, HistoryPart};
 use milepost_core::ident::{JobId, WorkerId};
 use milepost_core::job::{Enqueued, KeyHolder, NewJob};
 use milepost_core::listing::{JobRow, JobView, JobsFound, LastFailure, QueueKinds, QueueView};
 use milepost_core::port::{
-    AdminStore, IntakeStore, MaintenanceStore, Operated, Operation, RetryDelay, SearchStore, StoreResult,
-    WakeStream, WorkerStore,
+    AdminStore, IntakeStore, JobEdit, MaintenanceStore, Operated, Operation, RetryDelay, SearchStore,
+    StoreResult, WakeStream, WorkerStore,
 };
 use milepost_core::retention::{Pace, Prunable, Pruned, RetentionPolicy};
 use milepost_core::search::JobFilter;
@@ -83,6 +84,17 @@ impl WorkerStore for HidingStore {
 impl AdminStore for HidingStore {
     async fn operate(&self, job: JobId, operation: &Operation) -> StoreResult<Operated> {
         self.inner.operate(job, operation).await
+    }
+
+    async fn edit_job(&self, job: JobId, edit: &JobEdit) -> StoreResult<JobState> {
+        if let Some(payload) = &edit.payload
+            && let Some(kind) = self.kind(job).await?
+            && self.hidden.has_placeholder(&kind, payload.get())
+        {
+            let what = format!("the payload of job {job}");
+            return Err(StoreError::Hide(HideRefusal::Placeholder { what }));
+        }
+        self.inner.edit_job(job, edit).await
     }
 
     async fn confirm_seen(&self) -> StoreResult<()> {

@@ -148,17 +148,19 @@ async fn take_along(receiver: &mut mpsc::Receiver<Waiting>, gathered: &mut Vec<W
 /// The jobs of one transaction.
 struct Transaction {
     actor: Actor,
+    has_rules: bool,
     waiting: Vec<Waiting>,
     payload_bytes: usize,
 }
 
 /// Splits jobs into transactions, keeping each actor's order. A transaction has one actor, so that its audit row names the
-/// creator of the jobs, and is no larger than the limits allow.
+/// creator of the jobs, and is no larger than the limits allow. Jobs with a rule for duplicates take longer and are separate.
 fn in_parts(gathered: Vec<Waiting>) -> Vec<Transaction> {
     let mut parts: Vec<Transaction> = Vec::new();
     for waiting in gathered {
         let bytes = waiting.job.payload.get().len();
-        let last = parts.iter_mut().rfind(|part| part.actor == waiting.actor);
+        let has_rules = waiting.job.on_duplicate.is_some();
+        let last = parts.iter_mut().rfind(|part| part.actor == waiting.actor && part.has_rules == has_rules);
         match last.filter(|part| part.payload_bytes + bytes <= PAYLOAD_BYTES_MAX) {
             Some(part) => {
                 part.payload_bytes += bytes;
@@ -166,7 +168,7 @@ fn in_parts(gathered: Vec<Waiting>) -> Vec<Transaction> {
             }
             None => {
                 let actor = waiting.actor.clone();
-                parts.push(Transaction { actor, waiting: vec![waiting], payload_bytes: bytes });
+                parts.push(Transaction { actor, has_rules, waiting: vec![waiting], payload_bytes: bytes });
             }
         }
     }

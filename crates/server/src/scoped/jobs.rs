@@ -8,7 +8,7 @@ use milepost_core::history::{HistoryEntry, HistoryPart};
 use milepost_core::ident::JobId;
 use milepost_core::job::{Enqueued, KeyHolder, NewJob};
 use milepost_core::listing::{JobRow, JobView, JobsFound, LastFailure, QueueKinds, QueueView, Waiting};
-use milepost_core::port::{AdminStore, IntakeStore, Operated, Operation, SearchStore, StoreResult};
+use milepost_core::port::{AdminStore, IntakeStore, JobEdit, Operated, Operation, SearchStore, StoreResult};
 use milepost_core::search::JobFilter;
 use milepost_core::state::JobState;
 use milepost_core::worker::WorkerView;
@@ -92,6 +92,11 @@ impl AdminStore for ScopedStore {
     async fn operate(&self, job: JobId, operation: &Operation) -> StoreResult<Operated> {
         self.check_job(job).await?;
         self.inner.operate(job, operation).await
+    }
+
+    async fn edit_job(&self, job: JobId, edit: &JobEdit) -> StoreResult<JobState> {
+        self.check_job(job).await?;
+        self.inner.edit_job(job, edit).await
     }
 
     async fn confirm_seen(&self) -> StoreResult<()> {

@@ -27,8 +27,8 @@ use milepost_core::ident::{JobId, WorkerId};
 use milepost_core::job::{Enqueued, KeyHolder, NewJob};
 use milepost_core::listing::{JobRow, JobView, QueueKinds, QueueView};
 use milepost_core::port::{
-    AbandonedRun, AdminStore, AuditStore, DoctorStore, IntakeStore, MaintenanceStore, Operated, Operation,
-    RetryDelay, Store, StoreResult, WakeStream, WorkerStore,
+    AbandonedRun, AdminStore, AuditStore, DoctorStore, IntakeStore, JobEdit, MaintenanceStore, Operated,
+    Operation, RetryDelay, Store, StoreResult, WakeStream, WorkerStore,
 };
 use milepost_core::retention::{Pace, Prunable, Pruned, RetentionPolicy};
 use milepost_core::search::JobFilter;
@@ -275,6 +275,11 @@ impl AdminStore for Faulty {
 
     async fn job(&self, job: JobId) -> StoreResult<Option<JobView>> {
         self.pass("job", self.inner.job(job)).await
+    }
+
+    async fn edit_job(&self, job: JobId, edit: &JobEdit) -> StoreResult<JobState> {
+        let state = self.pass("edit_job", self.inner.edit_job(job, edit)).await?;
+        if suffers(&self.changes_lost) { lost() } else { Ok(state) }
     }
 
     async fn reveal_job(&self, job: JobId) -> StoreResult<Option<JobView>> {

@@ -9,9 +9,10 @@ use milepost_core::actions::{Action as _, Input};
 use milepost_core::audit::Actor;
 use milepost_core::event::{Aggregate, NewEvent};
 use milepost_core::finish::{End, Finished};
+use milepost_core::job::duplicate::OnDuplicate;
 use milepost_core::job::{NewJob, Priority, StartAt};
 use milepost_core::limit::{Limit, Rate, Source};
-use milepost_core::port::{Operation, Store};
+use milepost_core::port::{JobEdit, Operation, Store};
 use milepost_core::retention::{Keep, Pace, Retained, RetentionPeriod, RetentionPolicy};
 use milepost_core::schedule::{Schedule, Spec};
 use milepost_core::state::JobState;
@@ -30,6 +31,7 @@ pub(crate) async fn fill(store: &Arc<dyn Store>) {
     }
     every_end(&scene).await;
     every_action(&scene).await;
+    edited_and_followed(&scene).await;
     stopped_and_handed_on(&scene).await;
     limited(&scene).await;
     outlived(&scene).await;
@@ -172,6 +174,18 @@ async fn every_action(scene: &Scene) {
             scene.operate(job, Operation::new(Verb::Snooze).delay(LONG)).await.unwrap();
         }
     }
+}
+
+/// Creates a job that was edited, and one whose key a later job has taken.
+async fn edited_and_followed(scene: &Scene) {
+    let edited = scene.job_left_in(JobState::Failed).await;
+    let edit = JobEdit { max_attempts: Some(3), note: Some("edited".into()), ..JobEdit::default() };
+    scene.store.edit_job(edited, &edit).await.unwrap();
+    let job = || Scene::job().key("followed").priority(Priority::ALL[0]).on_duplicate(OnDuplicate::replace());
+    let first = scene.running(job()).await;
+    scene.finish(&first, End::Succeed { result: None }).await;
+    let next = scene.enqueue(job().start(StartAt::After(LONG))).await;
+    assert_ne!(next, first.run.job);
 }
 
 /// Creates a slot that was passed on, with another job waiting for it, and a run that was asked to stop.

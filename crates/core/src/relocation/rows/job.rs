@@ -40,6 +40,8 @@ pub struct Job {
     pub batch: Option<BatchId>,
     /// The number of that task.
     pub task: Option<u32>,
+    /// Whether a later job has taken its key.
+    pub key_released: bool,
 }
 
 impl Row for Job {

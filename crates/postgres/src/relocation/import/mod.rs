@@ -215,6 +215,7 @@ fn jobs(rows: &[Job]) -> Query {
         .bind(each(rows, |r| r.batch.map(|batch| batch.0)))
         .bind(each(rows, |r| r.task.map(u32::cast_signed)))
         .bind(each(rows, |r| r.traceparent.map(|it| it.to_string())))
+        .bind(each(rows, |r| r.key_released))
 }
 
 fn keys(rows: &[Key]) -> Query {

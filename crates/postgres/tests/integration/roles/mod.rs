@@ -171,9 +171,10 @@ async fn functions_with_their_owners_rights_are_granted_by_name_and_look_nothing
 
 #[tokio::test]
 async fn each_role_executes_the_functions_with_their_owners_rights_that_it_needs() {
-    const INTAKE: [&str; 13] = [
+    const INTAKE: [&str; 14] = [
         "begin_batch",
         "emit_many",
+        "enqueue_by_key",
         "enqueue_many",
         "expect_from",
         "give_up_gaps",

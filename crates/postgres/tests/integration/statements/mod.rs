@@ -213,7 +213,38 @@ async fn hot_statements_neither_scan_nor_sort_a_backlog_under_lying_statistics()
             check_plan(name, lie, &explain(&mut chunks, name, arguments).await);
         }
         assert_groups_do_not_scan(&mut connection, lie).await;
+        assert_rules_do_not_scan(&mut connection, lie).await;
     }
+}
+
+/// Calls with rules for duplicates, and edits, find keys and jobs by their indexes.
+async fn assert_rules_do_not_scan(connection: &mut PgConnection, lie: &str) {
+    let mut tx = connection.begin().await.unwrap();
+    let enqueue = |rule: &str| {
+        let rule = format!("array_fill('{rule}'::jsonb, array[300])");
+        let keys = "array(select 'rule ' || n from generate_series(1, 300) n)";
+        format!(
+            "select milepost.enqueue_by_key(array_fill('test'::text, array[300]), array_fill('{{}}'::jsonb, array[300]), {rule}, keys => {keys})"
+        )
+    };
+    for verb in [
+        enqueue(r#"{"action": "keep", "unique": "live"}"#),
+        enqueue(r#"{"action": "replace"}"#),
+        enqueue(r#"{"action": "debounce", "delay_ms": 1000, "max_delay_ms": 2000}"#),
+        "select milepost.cancel(k.job_id, null) from milepost.job_key k where starts_with(k.key, 'rule 1') limit 50".to_owned(),
+        enqueue(r#"{"action": "replace"}"#),
+        "select milepost.edit_job(k.job_id, '1', 1, null, 5000, 3, 'why') from milepost.job_key k where starts_with(k.key, 'rule 2')
+         limit 50"
+            .to_owned(),
+    ] {
+        tx.execute(AssertSqlSafe(verb)).await.unwrap();
+    }
+    let edits: i64 = count(&mut tx, "select count(*) from milepost.history where verb = 'edit'").await;
+    assert_eq!(edits, 900, "when analyzed {lie}");
+    let scans = "select sum(seq_scan)::bigint from pg_stat_xact_user_tables
+                 where schemaname = 'milepost' and relname in ('live', 'job', 'ended')";
+    assert_eq!(count(&mut tx, scans).await, 0, "rules scan when analyzed {lie}");
+    tx.rollback().await.unwrap();
 }
 
 /// The plan does not show the statements inside functions, but every scan is counted.

@@ -148,6 +148,31 @@ pub(crate) async fn the_first_page_is_small_and_loads_nothing_from_elsewhere(pla
     assert!(!html.contains("http://") && !html.contains("https://"), "{html}");
 }
 
+pub(crate) async fn a_job_is_edited_on_its_page(place: Place) {
+    let store = place.store.as_ref();
+    let job = store.enqueue(&NewJob::new("mail", &json!({"to": "ada"})).unwrap()).await.unwrap().job;
+    let (page, url) = (format!("/jobs/{job}"), format!("/jobs/{job}/edit"));
+    let edit = |fields: &[(&str, &str)]| {
+        let fields = [fields, &[("operation", "edit"), ("reason", "typo"), ("back", &page)]].concat();
+        place.form(&url, &fields)
+    };
+    let html = place.page(&page).await.1;
+    assert!(html.contains(&format!("action=\"{url}\"")) && html.contains("Edit this job?"), "{html}");
+    let shown = "{\r\n  \"to\": \"ada\"\r\n}";
+    let (_, message) =
+        edit(&[("payload", shown), ("priority", "2"), ("max_attempts", ""), ("wait", "")]).await;
+    assert!(message.starts_with("refused") && message.contains("the edit changes nothing"), "{message}");
+    let (to, message) = edit(&[("payload", "{\"to\": \"eve\"}"), ("priority", "1"), ("wait", "2h")]).await;
+    assert!(to == page && message.starts_with("done"), "{message}");
+    let view = store.job(job).await.unwrap().unwrap();
+    assert!(view.payload.get().contains("eve") && view.row.priority == 1 && view.waiting_for.is_some());
+    let (_, message) = edit(&[("payload", "{")]).await;
+    assert!(message.starts_with("refused") && message.contains("not JSON"), "{message}");
+    let cancel = [("operation", "cancel"), ("reason", "done"), ("back", page.as_str())];
+    place.form(&format!("/jobs/{job}/operate"), &cancel).await;
+    assert!(!place.page(&page).await.1.contains("Edit this job?"), "its state does not allow it");
+}
+
 pub(crate) async fn a_form_does_what_it_says_and_wants_to_know_why(place: Place) {
     let store = place.store.as_ref();
     let job = store.enqueue(&NewJob::new("mail", &json!({"to": "ada"})).unwrap()).await.unwrap().job;

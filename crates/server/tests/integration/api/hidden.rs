@@ -71,6 +71,26 @@ async fn ask(place: &Place, token: &Secret, method: Method, path: &str, body: &V
     place.send(if method == Method::GET { request } else { request.json(body) }).await
 }
 
+pub(crate) async fn the_placeholder_is_never_stored_as_a_payload(place: Place) {
+    let (hiding, job) = hiding_server(&place).await;
+    let edit = |payload: Value| {
+        let request =
+            hiding.request(Method::PATCH, &format!("/v1/jobs/{job}")).json(&json!({ "payload": payload }));
+        hiding.send(request)
+    };
+    let seen = hiding.get(&format!("/v1/jobs/{job}")).await.body["payload"].clone();
+    let refused = edit(seen).await;
+    assert!(
+        refused.status.is_client_error() && refused.body.to_string().contains("in place of a hidden value"),
+        "{refused:?}"
+    );
+    let edited = edit(data()).await;
+    assert_eq!(edited.status, StatusCode::OK, "{edited:?}");
+    assert!(!edited.body.to_string().contains(SECRET));
+    let audit = hiding.get(&format!("/v1/audit?subject={job}")).await.body.to_string();
+    assert!(audit.contains("job.edit") && !audit.contains(SECRET), "{audit}");
+}
+
 pub(crate) async fn hidden_values_are_in_no_answer_and_the_others_are(place: Place) {
     let (hiding, job) = hiding_server(&place).await;
     for (path, shows_others) in [

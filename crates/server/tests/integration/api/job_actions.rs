@@ -21,6 +21,37 @@ pub(crate) async fn an_operator_changes_jobs(place: Place) {
     assert_eq!(history[2]["note"], "too early");
 }
 
+pub(crate) async fn an_operator_edits_a_job(place: Place) {
+    let id = place.created(&json!({"kind": "k", "payload": {"to": "ada"}})).await;
+    let path = format!("/v1/jobs/{id}");
+    let edit = |body: serde_json::Value| place.send(place.request(Method::PATCH, &path).json(&body));
+    let edited =
+        edit(json!({"payload": {"to": "eve"}, "priority": 4, "max_attempts": 2, "reason": "typo"})).await;
+    assert_eq!((edited.status, &edited.body), (StatusCode::OK, &json!({"state": "pending"})));
+    let job = place.get(&path).await.body;
+    assert_eq!(
+        (&job["payload"], &job["priority"], &job["max_attempts"]),
+        (&json!({"to": "eve"}), &json!(4), &json!(2))
+    );
+    assert_eq!(edit(json!({"delay_ms": 60_000})).await.status, StatusCode::OK);
+    assert_eq!(place.get(&path).await.body["waiting_for"]["reason"], "time");
+    let history = place.get(&format!("{path}/history")).await.body;
+    assert_eq!((&history[1]["verb"], &history[1]["note"]), (&json!("edit"), &json!("typo")));
+    let audit = place.get(&format!("/v1/audit?subject={id}")).await.body;
+    let entry = &audit["items"][1];
+    assert_eq!((&entry["what"], &entry["why"]), (&json!("job.edit"), &json!("typo")), "{audit}");
+    assert_eq!(entry["detail"]["after"]["edited"], json!(["payload", "priority", "max_attempts"]));
+    assert!(!audit.to_string().contains("eve"), "the audit has no payloads");
+
+    let nothing = edit(json!({"reason": "why"})).await;
+    assert_eq!(nothing.status, StatusCode::UNPROCESSABLE_ENTITY, "{nothing:?}");
+    let both = edit(json!({"delay_ms": 1, "start_at": "2100-01-01T00:00:00Z"})).await;
+    assert_eq!(both.body["at"], "start_at");
+    place.post(&format!("{path}/operate"), &json!({"operation": "cancel"})).await;
+    let ended = edit(json!({"priority": 1})).await;
+    assert_eq!((ended.status, ended.code()), (StatusCode::CONFLICT, "illegal_transition"));
+}
+
 pub(crate) async fn a_queue_is_paused_and_goes_on(place: Place) {
     place.created(&json!({"kind": "k", "queue": "post office"})).await;
     let set = |paused: bool| {

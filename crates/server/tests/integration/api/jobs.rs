@@ -46,7 +46,55 @@ pub(crate) async fn a_key_that_is_asked_for_again_is_the_same_job(place: Place) 
     let first = place.created(&body).await;
     let again = place.post("/v1/jobs", &json!({"kind": "mail", "key": "order-1", "payload": 2})).await;
     assert_eq!(again.status, StatusCode::OK);
-    assert_eq!(again.body, json!({"id": first, "duplicate": true}));
+    assert_eq!(again.body, json!({"id": first, "duplicate": true, "outcome": "kept"}));
+}
+
+pub(crate) async fn a_rule_for_duplicates_says_what_happened(place: Place) {
+    let ask = async |payload: u32, rule: Value| {
+        let body = json!({"kind": "mail", "key": "k", "payload": payload, "on_duplicate": rule});
+        place.post("/v1/jobs", &body).await
+    };
+    let first = ask(1, json!({"action": "replace"})).await;
+    assert_eq!((first.status, &first.body["outcome"]), (StatusCode::CREATED, &json!("created")));
+    let id = first.body["id"].clone();
+    let second = ask(2, json!({"action": "replace"})).await;
+    let replaced = json!({"id": id, "duplicate": true, "outcome": "replaced"});
+    assert_eq!((second.status, &second.body), (StatusCode::OK, &replaced));
+    let moved = ask(3, json!({"action": "debounce", "delay_ms": 600_000, "max_delay_ms": 600_001})).await;
+    assert_eq!(moved.body["outcome"], "moved");
+    assert_eq!(ask(4, json!({"action": "throttle", "period_ms": 600_000})).await.body["outcome"], "dropped");
+    let job = place.get(&format!("/v1/jobs/{}", id.as_str().unwrap())).await.body;
+    assert_eq!((&job["payload"], &job["waiting_for"]["reason"]), (&json!(3), &json!("time")));
+
+    let both = json!([
+        {"kind": "mail", "key": "k", "payload": 5, "on_duplicate": {"action": "replace"}},
+        {"kind": "mail", "on_duplicate": {"action": "replace"}},
+        {"kind": "mail"},
+    ]);
+    let each = place.post("/v1/jobs/create-many?each=true", &json!({ "jobs": both })).await.body;
+    assert_eq!(each["jobs"][0], replaced);
+    assert_eq!(each["jobs"][1]["problem"]["at"], "jobs[1].on_duplicate", "{each}");
+    assert_eq!(each["jobs"][2]["outcome"], "created");
+
+    let bad = ask(6, json!({"action": "debounce", "delay_ms": 1})).await;
+    assert_eq!(
+        (bad.status, bad.body["at"].as_str()),
+        (StatusCode::UNPROCESSABLE_ENTITY, Some("on_duplicate")),
+        "{bad:?}"
+    );
+    let unknown = ask(7, json!({"action": "replace", "delay": 1})).await;
+    assert!(unknown.body["at"].as_str().unwrap().starts_with("on_duplicate"), "{unknown:?}");
+}
+
+pub(crate) async fn many_clients_that_debounce_a_key_make_one_job(place: Place) {
+    let rule = json!({"action": "debounce", "delay_ms": 600_000, "max_delay_ms": 600_000});
+    let body = |n: u32| json!({"kind": "mail", "key": "k", "payload": n, "on_duplicate": rule});
+    let bodies: Vec<Value> = (0..20).map(body).collect();
+    let answers = futures::future::join_all(bodies.iter().map(|body| place.post("/v1/jobs", body))).await;
+    let created = answers.iter().filter(|answer| answer.body["outcome"] == "created").count();
+    let moved = answers.iter().filter(|answer| answer.body["outcome"] == "moved").count();
+    assert_eq!((created, moved), (1, 19), "{answers:?}");
+    assert!(answers.iter().all(|answer| answer.body["id"] == answers[0].body["id"]));
 }
 
 pub(crate) async fn a_request_is_repeated_under_its_idempotency_key(place: Place) {

@@ -81,6 +81,8 @@ on_both! {
     jobs {
         a_job_that_is_created_can_be_looked_at
         a_key_that_is_asked_for_again_is_the_same_job
+        a_rule_for_duplicates_says_what_happened
+        many_clients_that_debounce_a_key_make_one_job
         a_request_is_repeated_under_its_idempotency_key
         a_key_of_jobs_of_which_some_were_refused_is_of_these
         of_two_lists_that_are_created_at_once_under_a_key_one_is_refused_completely
@@ -97,6 +99,7 @@ on_both! {
     }
     job_actions {
         an_operator_changes_jobs
+        an_operator_edits_a_job
         a_queue_is_paused_and_goes_on
         an_operation_on_many_is_previewed_and_becomes_a_bulk_job
     }
@@ -111,6 +114,7 @@ on_both! {
     console {
         an_empty_store_has_pages_that_say_what_to_do_next
         the_first_page_is_small_and_loads_nothing_from_elsewhere
+        a_job_is_edited_on_its_page
         a_form_does_what_it_says_and_wants_to_know_why
         jobs_are_found_by_what_they_say
         many_jobs_are_shown_and_then_changed_by_a_bulk_job
@@ -231,6 +235,7 @@ on_both! {
         what_is_asked_of_the_doctor_wrong_is_told
     }
     hidden {
+        the_placeholder_is_never_stored_as_a_payload
         hidden_values_are_in_no_answer_and_the_others_are
         a_schedule_of_hidden_data_keeps_and_uses_the_real_values
         a_search_is_no_way_to_guess_hidden_values

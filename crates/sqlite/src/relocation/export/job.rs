@@ -23,6 +23,7 @@ pub(super) fn job(row: &Row<'_>) -> Sql<Job> {
         batch: row::batch_opt(row, 11)?,
         task: row.get(12)?,
         traceparent: row::trace_opt(row, 13)?,
+        key_released: row.get(14)?,
     })
 }
 

@@ -40,17 +40,23 @@ public final class Milepost {
 
     /** Creates jobs, all or none. The answers are in the order of the jobs. */
     public List<Created> enqueueMany(Connection connection, List<NewJob> jobs) {
-        return Query.of(connection, """
-                select job_id, duplicate from milepost.enqueue_many(cast(? as text[]), cast(cast(? as text[]) as jsonb[]),
-                    keys => cast(? as text[]), queues => cast(? as text[]), priorities => cast(cast(? as text[]) as int[]),
+        // Another function, so that jobs without a rule cost nothing more.
+        boolean hasRules = jobs.stream().anyMatch(job -> job.onDuplicate() != null);
+        String call = hasRules
+            ? "select job_id, outcome from milepost.enqueue_by_key(on_duplicates => cast(cast(? as text[]) as jsonb[]),"
+            : "select job_id, duplicate from milepost.enqueue_many(";
+        Query query = Query.of(connection, call + """
+                    kinds => cast(? as text[]), payloads => cast(cast(? as text[]) as jsonb[]), keys => cast(? as text[]),
+                    queues => cast(? as text[]), priorities => cast(cast(? as text[]) as int[]),
                     groups => cast(? as text[]), run_ats => cast(cast(? as text[]) as timestamptz[]),
                     delays_ms => cast(cast(? as text[]) as bigint[]), max_attempts => cast(cast(? as text[]) as int[]),
                     timeouts_ms => cast(cast(? as text[]) as bigint[]), ids => cast(cast(? as text[]) as uuid[]),
-                    traceparents => cast(? as text[]))""")
-            .each(jobs, NewJob::kind).each(jobs, job -> json(job.payload(), "the payload")).each(jobs, NewJob::key).each(jobs, NewJob::queue)
+                    traceparents => cast(? as text[]))""");
+        if (hasRules) query = query.each(jobs, job -> job.onDuplicate() == null ? null : json(job.onDuplicate(), "on_duplicate"));
+        return query.each(jobs, NewJob::kind).each(jobs, job -> json(job.payload(), "the payload")).each(jobs, NewJob::key).each(jobs, NewJob::queue)
             .each(jobs, NewJob::priority).each(jobs, NewJob::group).each(jobs, NewJob::startAt).each(jobs, job -> ms(job.delay()))
             .each(jobs, NewJob::maxAttempts).each(jobs, job -> ms(job.timeout())).each(jobs, NewJob::id).each(jobs, NewJob::traceparent)
-            .all(Milepost::created);
+            .all(hasRules ? Milepost::settled : Milepost::created);
     }
 
     /** Cancels a job, and gives its handler 10 s to stop. */
@@ -196,6 +202,11 @@ public final class Milepost {
 
     private static Created created(ResultSet row) throws SQLException {
         return new Created(row.getObject(1, UUID.class), row.getBoolean(2));
+    }
+
+    private static Created settled(ResultSet row) throws SQLException {
+        String outcome = row.getString(2);
+        return new Created(row.getObject(1, UUID.class), !outcome.equals("created"), outcome);
     }
 
     private static Event event(ResultSet row, String aggregateType, String aggregateId) throws SQLException {

@@ -22,10 +22,11 @@ import java.util.UUID;
  * @param timeout the time limit of each attempt
  * @param id its id; only for calls in SQL
  * @param traceparent its parent span, in the format of W3C Trace Context; {@link Client#createMany} refuses it
+ * @param onDuplicate what happens to the job that holds the key, such as {@code Map.of("action", "replace")}
  */
 public record NewJob(
     String kind, Object payload, String key, String queue, Integer priority, String group, Instant startAt, Duration delay, Integer maxAttempts,
-    Duration timeout, UUID id, String traceparent) {
+    Duration timeout, UUID id, String traceparent, Map<String, ?> onDuplicate) {
 
     public NewJob {
         Objects.requireNonNull(kind, "the kind of a job is missing");
@@ -33,47 +34,51 @@ public record NewJob(
 
     /** Returns a job with default settings. The other methods return a copy with one setting more. */
     public static NewJob of(String kind, Object payload) {
-        return new NewJob(kind, payload, null, null, null, null, null, null, null, null, null, null);
+        return new NewJob(kind, payload, null, null, null, null, null, null, null, null, null, null, null);
     }
 
     public NewJob key(String key) {
-        return new NewJob(kind, payload, key, queue, priority, group, startAt, delay, maxAttempts, timeout, id, traceparent);
+        return new NewJob(kind, payload, key, queue, priority, group, startAt, delay, maxAttempts, timeout, id, traceparent, onDuplicate);
     }
 
     public NewJob queue(String queue) {
-        return new NewJob(kind, payload, key, queue, priority, group, startAt, delay, maxAttempts, timeout, id, traceparent);
+        return new NewJob(kind, payload, key, queue, priority, group, startAt, delay, maxAttempts, timeout, id, traceparent, onDuplicate);
     }
 
     public NewJob priority(int priority) {
-        return new NewJob(kind, payload, key, queue, priority, group, startAt, delay, maxAttempts, timeout, id, traceparent);
+        return new NewJob(kind, payload, key, queue, priority, group, startAt, delay, maxAttempts, timeout, id, traceparent, onDuplicate);
     }
 
     public NewJob group(String group) {
-        return new NewJob(kind, payload, key, queue, priority, group, startAt, delay, maxAttempts, timeout, id, traceparent);
+        return new NewJob(kind, payload, key, queue, priority, group, startAt, delay, maxAttempts, timeout, id, traceparent, onDuplicate);
     }
 
     public NewJob startAt(Instant startAt) {
-        return new NewJob(kind, payload, key, queue, priority, group, startAt, delay, maxAttempts, timeout, id, traceparent);
+        return new NewJob(kind, payload, key, queue, priority, group, startAt, delay, maxAttempts, timeout, id, traceparent, onDuplicate);
     }
 
     public NewJob delay(Duration delay) {
-        return new NewJob(kind, payload, key, queue, priority, group, startAt, delay, maxAttempts, timeout, id, traceparent);
+        return new NewJob(kind, payload, key, queue, priority, group, startAt, delay, maxAttempts, timeout, id, traceparent, onDuplicate);
     }
 
     public NewJob maxAttempts(int maxAttempts) {
-        return new NewJob(kind, payload, key, queue, priority, group, startAt, delay, maxAttempts, timeout, id, traceparent);
+        return new NewJob(kind, payload, key, queue, priority, group, startAt, delay, maxAttempts, timeout, id, traceparent, onDuplicate);
     }
 
     public NewJob timeout(Duration timeout) {
-        return new NewJob(kind, payload, key, queue, priority, group, startAt, delay, maxAttempts, timeout, id, traceparent);
+        return new NewJob(kind, payload, key, queue, priority, group, startAt, delay, maxAttempts, timeout, id, traceparent, onDuplicate);
     }
 
     public NewJob id(UUID id) {
-        return new NewJob(kind, payload, key, queue, priority, group, startAt, delay, maxAttempts, timeout, id, traceparent);
+        return new NewJob(kind, payload, key, queue, priority, group, startAt, delay, maxAttempts, timeout, id, traceparent, onDuplicate);
     }
 
     public NewJob traceparent(String traceparent) {
-        return new NewJob(kind, payload, key, queue, priority, group, startAt, delay, maxAttempts, timeout, id, traceparent);
+        return new NewJob(kind, payload, key, queue, priority, group, startAt, delay, maxAttempts, timeout, id, traceparent, onDuplicate);
+    }
+
+    public NewJob onDuplicate(Map<String, ?> onDuplicate) {
+        return new NewJob(kind, payload, key, queue, priority, group, startAt, delay, maxAttempts, timeout, id, traceparent, onDuplicate);
     }
 
     /** Returns the body of a request that creates the job. */
@@ -90,6 +95,7 @@ public record NewJob(
         body.put("delay_ms", delay == null ? null : delay.toMillis());
         body.put("max_attempts", maxAttempts);
         body.put("timeout_ms", timeout == null ? null : timeout.toMillis());
+        body.put("on_duplicate", onDuplicate);
         body.values().removeIf(Objects::isNull);
         return body;
     }

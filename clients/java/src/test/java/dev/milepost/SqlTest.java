@@ -47,6 +47,19 @@ class SqlTest extends Workplace {
     }
 
     @Test
+    void a_waiting_job_is_replaced() throws Exception {
+        Connection connection = connect();
+        NewJob job = job("ada").key(name).onDuplicate(Map.of("action", "replace"));
+        Created first = MILEPOST.enqueue(connection, job);
+        List<Created> again = MILEPOST.enqueueMany(connection, List.of(job, job("eve")));
+        connection.commit();
+        assertEquals("created", first.outcome());
+        assertEquals(new Created(first.id(), true, "replaced"), again.get(0));
+        assertEquals("created", again.get(1).outcome());
+        assertEquals(new Created(first.id(), true, "replaced"), healthy.create(job));
+    }
+
+    @Test
     void a_job_has_the_settings_of_the_call() throws Exception {
         Connection connection = connect();
         UUID id = UUID.randomUUID();
