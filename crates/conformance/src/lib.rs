@@ -8,6 +8,7 @@ pub mod batches;
 pub mod changes;
 pub mod claims;
 pub mod doctor;
+pub mod event_work;
 pub mod events;
 pub mod feed;
 pub mod fences;
@@ -131,6 +132,17 @@ macro_rules! conformance {
                 a_check_that_the_store_does_not_have_finds_nothing
                 a_busy_store_has_no_findings
                 a_repair_of_a_sound_store_changes_nothing
+            }
+            event_work {
+                an_event_starts_its_job_once
+                each_subscription_starts_its_own_work
+                a_refused_work_leaves_nothing_of_its_call
+                work_whose_key_exists_counts_as_started
+                a_signal_of_an_event_ends_a_wait
+                calls_at_the_same_time_start_each_event_once
+                a_publisher_that_was_taken_for_dead_starts_nothing
+                a_subscription_that_is_created_again_starts_nothing_again
+                what_is_recorded_about_an_event_is_pruned_with_it
             }
             fences {
                 a_stale_token_changes_nothing_in_any_write

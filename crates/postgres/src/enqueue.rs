@@ -162,7 +162,7 @@ pub(crate) fn check(jobs: &[NewJob], bytes_max: usize) -> StoreResult<()> {
     Ok(())
 }
 
-fn insert(jobs: &[NewJob]) -> Query {
+pub(crate) fn insert(jobs: &[NewJob]) -> Query {
     bind(sqlx::query(sql!("enqueue_many")), jobs)
 }
 
@@ -206,7 +206,7 @@ fn some_of<'a, T>(jobs: &'a [NewJob], option: impl Fn(&'a NewJob) -> Option<T>) 
     values.iter().any(Option::is_some).then_some(values)
 }
 
-fn all_enqueued(rows: Vec<PgRow>) -> Decoded<Vec<Enqueued>> {
+pub(crate) fn all_enqueued(rows: Vec<PgRow>) -> Decoded<Vec<Enqueued>> {
     rows.iter().map(enqueued).collect()
 }
 

@@ -101,6 +101,12 @@ pub(crate) const MIGRATIONS: Migrations = Migrations(&[
         compatible_from: 2,
         sql: include_str!("../migrations/0017/oidc.sql"),
     },
+    Migration {
+        name: "event_work",
+        summary: "creates a table of events that have started work",
+        compatible_from: 2,
+        sql: include_str!("../migrations/0018/event_work.sql"),
+    },
 ]);
 
 /// The tables of the first release, one file for each subject.
@@ -179,6 +185,7 @@ mod tests {
                 "699b3a42dc456059",
                 "0d7bf8f836f83218",
                 "068111816c156e66",
+                "669948466c71abd2",
             ],
             "add a migration instead of editing a released one"
         );

@@ -77,6 +77,12 @@ const MIGRATIONS: Migrations = Migrations(&[
         compatible_from: 1,
         sql: include_str!("../migrations/0012/oidc.sql"),
     },
+    Migration {
+        name: "event_work",
+        summary: "creates a table of events that have started work",
+        compatible_from: 1,
+        sql: include_str!("../migrations/0013/event_work.sql"),
+    },
 ]);
 
 /// The tables of the first release, one file for each subject.
@@ -192,6 +198,7 @@ mod tests {
                 "5e4b59063d7f4990",
                 "a1396442966a97da",
                 "8c0a7f422bea5c32",
+                "fc3b09d816a35407",
             ],
             "add a migration instead of editing a released one"
         );

@@ -9,7 +9,7 @@ from (
       -- Written only by the migrator, the server and the relay.
       and c.relname not in ('schema_migration', 'transition', 'arrival', 'arrival_part', 'access_token', 'console_session', 'console_sign_in', 'subscription',
                             'publisher', 'subscription_slot', 'slot_position', 'parked_aggregate', 'parked_event', 'dead_event',
-                            'change_source', 'epoch', 'timeline', 'alert_incident', 'alert_notice', 'alert_silence', 'alert_target')
+                            'event_work', 'change_source', 'epoch', 'timeline', 'alert_incident', 'alert_notice', 'alert_silence', 'alert_target')
       and case when c.relname = 'audit' then p.privilege = 'insert' and not has_column_privilege(c.oid, 'who', 'insert')
                else not has_table_privilege(c.oid, p.privilege) end
     union all
