@@ -82,6 +82,10 @@ pub async fn a_refused_work_leaves_nothing_of_its_call(scene: Scene) {
     let again = scene.store.start_work(&publisher, &[job_of(events[0]), batch(events[1])]).await;
     assert_eq!(again.unwrap(), Some(2));
     assert_eq!(scene.store.start_work(&publisher, &[batch(events[1])]).await.unwrap(), Some(0));
+    let started =
+        scene.store.batches(&BatchFilter { limit: 1, ..BatchFilter::default() }).await.unwrap()[0].id;
+    let started_by = scene.store.batch(started).await.unwrap().expect("a batch").started_by;
+    assert_eq!(started_by.map(|by| by.event), Some(events[1]));
     assert_eq!(
         scene.store.batches(&BatchFilter { limit: 10, ..BatchFilter::default() }).await.unwrap().len(),
         1

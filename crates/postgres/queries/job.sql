@@ -23,7 +23,7 @@ select j.id, j.kind, j.queue, coalesce(l.state, e.state)::text as state, j.prior
                and j.queue = any(w.queues) and j.kind = any(w.kinds)) as served
 from milepost.job j
 left join lateral (
-    select w.event_id, w.subscription from milepost.event_work w where w.work_id = j.id order by w.started_at, w.event_id limit 1
+    select w.event_id, w.subscription from milepost.event_work w where w.work_id = j.id and w.work <> 'signal' order by w.started_at, w.event_id limit 1
 ) w on true
 left join milepost.live l on l.id = j.id
 left join milepost.ended e on e.id = j.id

@@ -110,7 +110,7 @@ pub(crate) fn job_view(row: &PgRow) -> Decoded<JobView> {
     })
 }
 
-fn started_by(row: &PgRow) -> Decoded<Option<StartedBy>> {
+pub(crate) fn started_by(row: &PgRow) -> Decoded<Option<StartedBy>> {
     let Some(event) = row.try_get::<Option<uuid::Uuid>, _>("started_by")? else { return Ok(None) };
     Ok(Some(StartedBy { event: EventId(event), subscription: row.try_get("subscription")? }))
 }

@@ -78,8 +78,7 @@ pub(crate) fn job(conn: &Connection, job: JobId) -> Result<Option<JobView>, Fail
         return Ok(None);
     };
     view.waiting_for = waiting_for(conn, &view.row, now_ms())?;
-    view.started_by =
-        conn.prepare_cached(sql!("started_by"))?.query_row([Id(&job)], read_started_by).optional()?;
+    view.started_by = started_by(conn, job.0.as_bytes())?;
     view.last_failure = last_failures(conn, &[job], i32::MAX)?.pop();
     Ok(Some(view))
 }
@@ -97,6 +96,11 @@ fn read_view(row: &Row<'_>) -> rusqlite::Result<JobView> {
         last_failure: None,
         waiting_for: None,
     })
+}
+
+/// Returns the event that started a job or a batch.
+pub(crate) fn started_by(conn: &Connection, id: &[u8]) -> rusqlite::Result<Option<StartedBy>> {
+    conn.prepare_cached(sql!("started_by"))?.query_row([id], read_started_by).optional()
 }
 
 fn read_started_by(row: &Row<'_>) -> rusqlite::Result<StartedBy> {

@@ -352,14 +352,15 @@ impl Shared {
     }
 }
 
-/// Returns whether each event meets the condition, or why that cannot be decided. Runs on a blocking thread, because it may need many steps.
+/// Returns whether each event meets the condition, or why that cannot be decided. Conditions may need many steps, so other tasks of the thread get
+/// their turn after each.
 async fn judge(condition: &Condition, wave: &[Event]) -> Vec<Result<bool, String>> {
-    let (condition, events) = (condition.clone(), wave.to_vec());
-    let judging = tokio::task::spawn_blocking(move || {
-        events.iter().map(|event| condition.holds(event)).collect::<Vec<_>>()
-    });
-    // It ends early only if the runtime shuts down: then no event counts as judged.
-    judging.await.unwrap_or_default()
+    let mut judged = Vec::with_capacity(wave.len());
+    for event in wave {
+        judged.push(condition.holds(event));
+        tokio::task::yield_now().await;
+    }
+    judged
 }
 
 /// Returns a sink's error as it is stored.

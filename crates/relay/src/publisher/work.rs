@@ -1,6 +1,5 @@
 //! Work that events start in the store: waves of events become transactions of `start_work`.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use milepost_core::error::StoreError;
@@ -20,10 +19,10 @@ const SINGLY_MAX: Duration = Duration::from_secs(3);
 pub(super) async fn start(
     store: &dyn RelayStore,
     publisher: &Publisher,
-    template: &Arc<WorkTemplate>,
+    template: &WorkTemplate,
     wave: &[Event],
 ) -> Result<Vec<Delivery>, SinkDown> {
-    let made = make(template, wave).await?;
+    let made = make(template, wave).await;
     let works: Vec<EventWork> = made.iter().filter_map(|made| made.as_ref().ok().cloned()).collect();
     let together = !template.is_alone() && works.len() > 1;
     if together {
@@ -41,23 +40,20 @@ pub(super) async fn start(
 /// The work of an event, or why none can be made of it.
 type Made = Result<EventWork, String>;
 
-/// Makes the work of the first events of a wave, as much as one transaction may create. Runs on a blocking thread, because templates may need
-/// many steps.
-async fn make(template: &Arc<WorkTemplate>, wave: &[Event]) -> Result<Vec<Made>, SinkDown> {
-    let (template, events) = (Arc::clone(template), wave[..wave.len().min(WORKS_AT_ONCE_MAX)].to_vec());
-    let making = tokio::task::spawn_blocking(move || {
-        let (mut made, mut bytes) = (Vec::with_capacity(events.len()), 0);
-        for event in &events {
-            let work = template.work_of(event).map_err(|fault| fault.to_string());
-            bytes += work.as_ref().map_or(0, |of| of.work.bytes());
-            if bytes > WORK_BYTES_MAX && !made.is_empty() {
-                break;
-            }
-            made.push(work);
+/// Makes the work of the first events of a wave, as much as one transaction may create. Templates may need many steps, so other tasks of the thread
+/// get their turn after each.
+async fn make(template: &WorkTemplate, wave: &[Event]) -> Vec<Made> {
+    let (mut made, mut bytes) = (Vec::new(), 0);
+    for event in wave.iter().take(WORKS_AT_ONCE_MAX) {
+        let work = template.work_of(event).map_err(|fault| fault.to_string());
+        bytes += work.as_ref().map_or(0, |of| of.work.bytes());
+        if bytes > WORK_BYTES_MAX && !made.is_empty() {
+            break;
         }
-        made
-    });
-    making.await.map_err(|stopped| SinkDown::now(PLACE, stopped.to_string()))
+        made.push(work);
+        tokio::task::yield_now().await;
+    }
+    made
 }
 
 /// Starts the work of each event in its own transaction, for a while.

@@ -101,7 +101,7 @@ fn work_that_no_event_could_start_is_refused_at_its_place() {
             "3:10 the filter of the subscription bills is invalid: at line 1",
             "event.type == 'order.placed'",
         ),
-        ("filter = \"true\"", "1:1 the subscription bills has no sink", "enqueue, start, signal"),
+        ("filter = \"true\"", "1:15 the subscription bills has no sink", "enqueue, start, signal"),
         (
             "null = {}\nsignal = { batch = \"b\", name = \"n\" }",
             "3:10 the subscription bills has several sinks: null, signal",

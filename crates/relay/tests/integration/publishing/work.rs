@@ -11,7 +11,7 @@ use milepost_core::dag::checked::Dag;
 use milepost_core::dag::definition::{Definition, Task};
 use milepost_core::error::StoreError;
 use milepost_core::event::relay_listing::{DeadVerb, Replay};
-use milepost_core::event::{Aggregate, Changes, NewEvent};
+use milepost_core::event::{Aggregate, Begin, Changes, NewEvent};
 use milepost_core::event_work::{BatchSpec, Condition, JobSpec, WorkSpec, WorkTemplate};
 use milepost_core::job::{NewJob, Priority};
 use milepost_core::listing::JobView;
@@ -138,6 +138,8 @@ pub(crate) async fn a_call_of_the_store_that_fails_or_whose_answer_is_lost_neith
 ) {
     for (nth, answer) in (1..=14).flat_map(|nth| [(nth, false), (nth, true)]) {
         let kind = format!("bill-{nth}-{answer}");
+        // At the end of the log, so that the first calls do not only read over the events of earlier rounds.
+        desk.store.subscribe(&kind, Begin::Now).await.unwrap();
         desk.emit_of(&kind, 5, 20).await;
         let loses: Arc<dyn Interceptor> = Arc::new(Loses { left: AtomicUsize::new(nth), answer });
         let faulty = Desk::new(Faulty::intercepted(desk.store.clone(), loses));
