@@ -97,13 +97,15 @@ pub(crate) struct SubscriptionEntry {
     /// A webhook.
     #[serde(default)]
     webhook: Option<WebhookConfig>,
-    /// Enqueues a job for each event, exactly once.
+    /// Enqueues a job for each event, exactly once. `payload`, `key` and `group` may contain expressions over the event, written `$${ event.aggregate_id }`
+    /// here.
     #[serde(default)]
     enqueue: Option<EnqueueEntry>,
-    /// Starts a batch for each event, exactly once.
+    /// Starts a batch for each event, exactly once. `key` and `input` may contain expressions over the event, written `$${ event.aggregate_id }` here.
     #[serde(default)]
     start: Option<StartEntry>,
-    /// Sends a signal to a batch for each event, exactly once.
+    /// Sends a signal to a batch for each event, exactly once. `batch` and `payload` may contain expressions over the event, written
+    /// `$${ event.payload.batch }` here.
     #[serde(default)]
     signal: Option<SignalEntry>,
 }
