@@ -152,12 +152,14 @@ grant select, insert, update, delete on
 -- The relay.
 grant select, insert, update, delete on
     milepost.subscription, milepost.publisher, milepost.subscription_slot, milepost.slot_position, milepost.parked_aggregate,
-    milepost.parked_event, milepost.dead_event, milepost.change_source
+    milepost.parked_event, milepost.dead_event, milepost.event_work, milepost.change_source
     to milepost_server;
 grant select on
     milepost.subscription, milepost.publisher, milepost.subscription_slot, milepost.slot_position, milepost.parked_aggregate,
     milepost.parked_event, milepost.dead_event, milepost.change_source
     to milepost_worker;
+-- Workers prune the log.
+grant select, delete on milepost.event_work to milepost_worker;
 
 -- Relays and streams begin a new epoch after a crash; workers record a promotion of the server.
 grant select, insert, update on milepost.epoch to milepost_server, milepost_worker;
@@ -185,7 +187,7 @@ grant select on
     milepost.inbox_consumer, milepost.processed_event, milepost.aggregate_checkpoint, milepost.inbox_parked, milepost.inbox_dead,
     milepost.inbox_tally,
     milepost.subscription, milepost.publisher, milepost.subscription_slot, milepost.slot_position, milepost.parked_aggregate,
-    milepost.parked_event, milepost.dead_event, milepost.change_source
+    milepost.parked_event, milepost.dead_event, milepost.event_work, milepost.change_source
     to milepost_reader;
 
 commit;

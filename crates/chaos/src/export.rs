@@ -17,7 +17,8 @@ use serde_json::Value;
 
 use crate::load::Pace;
 use crate::load::setup::{
-    self, CHANGES, CONSUMER, EFFECT, GROUPS, LEASE, PLAIN, RATE, RATED, SCHEDULE, SUBSCRIPTION, versions,
+    self, CHANGES, CONSUMER, EFFECT, GROUPS, LEASE, PLAIN, RATE, RATED, SCHEDULE, STARTED, STARTS,
+    SUBSCRIPTION, versions,
 };
 use crate::record::{Change, Effect, Job, Record, Row, Task};
 
@@ -42,6 +43,7 @@ pub async fn export(home: &dyn Home, record: &mut Record) -> Result<()> {
         Row::Subscription { name: SUBSCRIPTION.to_owned(), changes: false },
         Row::Subscription { name: CHANGES.to_owned(), changes: true },
         Row::Consumer { name: CONSUMER.to_owned() },
+        Row::Starter { name: STARTS.to_owned() },
     ];
     for (group, slots) in GROUPS {
         rows.push(Row::GroupLimit { group: group.to_owned(), slots: slots as usize });
@@ -75,6 +77,13 @@ async fn jobs(store: &dyn Store, rows: &mut Vec<Row>) -> Result<()> {
         for job in page {
             let history = store.complete_history(job.id).await?;
             rows.extend(history.into_iter().map(|entry| Row::Change(change(entry))));
+            if job.kind == STARTED
+                && let Some(view) = store.job(job.id).await?
+            {
+                let payload: Value = serde_json::from_str(view.payload.get())?;
+                let event = payload["event"].as_str().unwrap_or_default().to_owned();
+                rows.push(Row::Started { by: STARTS.to_owned(), event });
+            }
             rows.push(Row::Job(row(job)));
         }
     }

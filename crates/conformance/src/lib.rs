@@ -10,6 +10,7 @@ pub mod claims;
 pub mod doctor;
 pub mod duplicates;
 pub mod edits;
+pub mod event_work;
 pub mod events;
 pub mod feed;
 pub mod fences;
@@ -155,6 +156,17 @@ macro_rules! conformance {
                 a_job_that_waits_always_has_an_attempt_left
                 edits_that_do_not_fit_are_refused
                 an_edit_of_a_waiting_job_of_a_group_gives_it_its_slot
+            }
+            event_work {
+                an_event_starts_its_job_once
+                each_subscription_starts_its_own_work
+                a_refused_work_leaves_nothing_of_its_call
+                work_whose_key_exists_counts_as_started
+                a_signal_of_an_event_ends_a_wait
+                calls_at_the_same_time_start_each_event_once
+                a_publisher_that_was_taken_for_dead_starts_nothing
+                a_subscription_that_is_created_again_starts_nothing_again
+                what_is_recorded_about_an_event_is_pruned_with_it
             }
             fences {
                 a_stale_token_changes_nothing_in_any_write

@@ -44,6 +44,7 @@ pub mod doctor;
 pub mod duration;
 pub mod error;
 pub mod event;
+pub mod event_work;
 pub mod feed;
 pub mod finish;
 pub mod format;

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use crate::event::StartedBy;
 use crate::format::{relative, several};
 use crate::ident::{JobId, RunToken, WorkerId};
 use crate::job::IDEMPOTENCY_PREFIX;
@@ -119,6 +120,9 @@ pub struct JobView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
     pub traceparent: Option<Traceparent>,
+    /// The event that started it, if a subscription did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started_by: Option<StartedBy>,
     /// Its last failed attempt, if any; later attempts may have succeeded.
     pub last_failure: Option<LastFailure>,
     /// Whether the running job was asked to stop.

@@ -195,7 +195,11 @@ begin
         ) e
     ),
     gone as (
-        delete from milepost.event e using looked l where l.old and l.passed and e.slot = l.slot and e.pos = l.pos returning e.pos
+        delete from milepost.event e using looked l where l.old and l.passed and e.slot = l.slot and e.pos = l.pos returning e.pos, e.event_id
+    ),
+    -- They cannot be read again, so it no longer matters what they have started.
+    forgotten as (
+        delete from milepost.event_work w using gone g where w.event_id = g.event_id
     ),
     -- A slot in which the portion ended at events that are too young, or at the end, starts from its beginning the next time.
     ends as (

@@ -165,7 +165,7 @@ fn has_rules(jobs: &[NewJob]) -> bool {
     jobs.iter().any(|job| job.on_duplicate.is_some())
 }
 
-fn insert(jobs: &[NewJob]) -> Query {
+pub(crate) fn insert(jobs: &[NewJob]) -> Query {
     if has_rules(jobs) {
         return bind_rules(bind(sqlx::query(sql!("enqueue_by_key")), jobs), jobs);
     }
@@ -223,7 +223,7 @@ fn some_of<'a, T>(jobs: &'a [NewJob], option: impl Fn(&'a NewJob) -> Option<T>) 
     values.iter().any(Option::is_some).then_some(values)
 }
 
-fn all_enqueued(rows: Vec<PgRow>) -> Decoded<Vec<Enqueued>> {
+pub(crate) fn all_enqueued(rows: Vec<PgRow>) -> Decoded<Vec<Enqueued>> {
     rows.iter().map(enqueued).collect()
 }
 

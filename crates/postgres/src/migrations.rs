@@ -107,6 +107,12 @@ pub(crate) const MIGRATIONS: Migrations = Migrations(&[
         compatible_from: 2,
         sql: include_str!("../migrations/0018/duplicates.sql"),
     },
+    Migration {
+        name: "event_work",
+        summary: "creates a table of events that have started work",
+        compatible_from: 2,
+        sql: include_str!("../migrations/0019/event_work.sql"),
+    },
 ]);
 
 /// The tables of the first release, one file for each subject.
@@ -188,6 +194,7 @@ mod tests {
                 "0d7bf8f836f83218",
                 "068111816c156e66",
                 "dafbef3be581fda7",
+                "669948466c71abd2",
             ],
             "add a migration instead of editing a released one"
         );

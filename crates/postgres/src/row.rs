@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use milepost_core::claim::ClaimedJob;
+use milepost_core::event::StartedBy;
 use milepost_core::history::HistoryEntry;
-use milepost_core::ident::{BatchId, JobId, Run, RunToken, WorkerId};
+use milepost_core::ident::{BatchId, EventId, JobId, Run, RunToken, WorkerId};
 use milepost_core::job::Priority;
 use milepost_core::limit::{Limit, LimitView, Rate, Source, Target};
 use milepost_core::listing::{JobRow, JobView, WaitFacts, Waiting};
@@ -103,9 +104,15 @@ pub(crate) fn job_view(row: &PgRow) -> Decoded<JobView> {
         progress,
         checkpoint: json(row, "checkpoint")?,
         traceparent: traceparent(row, "traceparent")?,
+        started_by: started_by(row)?,
         last_failure: None,
         stop_requested: row.try_get("stop_requested")?,
     })
+}
+
+pub(crate) fn started_by(row: &PgRow) -> Decoded<Option<StartedBy>> {
+    let Some(event) = row.try_get::<Option<uuid::Uuid>, _>("started_by")? else { return Ok(None) };
+    Ok(Some(StartedBy { event: EventId(event), subscription: row.try_get("subscription")? }))
 }
 
 fn waiting(row: &PgRow, job: &JobRow) -> Decoded<Option<Waiting>> {

@@ -55,6 +55,7 @@ impl Role {
                 "balance",
                 "page",
                 "commit",
+                "start_work",
                 "chunk",
             ],
             Self::Client => &["enqueue_many", "emit_many", "start_batch", "operate"],

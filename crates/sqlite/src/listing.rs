@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use milepost_core::event::StartedBy;
 use milepost_core::history::{HistoryEntry, HistoryPart};
-use milepost_core::ident::JobId;
+use milepost_core::ident::{EventId, JobId};
 use milepost_core::listing::{JobRow, JobView, KindCount, LastFailure, QueueKinds, QueueView};
 use milepost_core::search::JobFilter;
 use milepost_core::sql;
@@ -77,6 +78,7 @@ pub(crate) fn job(conn: &Connection, job: JobId) -> Result<Option<JobView>, Fail
         return Ok(None);
     };
     view.waiting_for = waiting_for(conn, &view.row, now_ms())?;
+    view.started_by = started_by(conn, job.0.as_bytes())?;
     view.last_failure = last_failures(conn, &[job], i32::MAX)?.pop();
     Ok(Some(view))
 }
@@ -90,9 +92,20 @@ fn read_view(row: &Row<'_>) -> rusqlite::Result<JobView> {
         checkpoint: row::json_opt(row, 21)?,
         stop_requested: row.get::<_, Option<String>>(22)?.is_some(),
         traceparent: row::trace_opt(row, 23)?,
+        started_by: None,
         last_failure: None,
         waiting_for: None,
     })
+}
+
+/// Returns the event that started a job or a batch.
+pub(crate) fn started_by(conn: &Connection, id: &[u8]) -> rusqlite::Result<Option<StartedBy>> {
+    conn.prepare_cached(sql!("started_by"))?.query_row([id], read_started_by).optional()
+}
+
+fn read_started_by(row: &Row<'_>) -> rusqlite::Result<StartedBy> {
+    let JobId(event) = row::job_id(row, 0)?;
+    Ok(StartedBy { event: EventId(event), subscription: row.get(1)? })
 }
 
 fn read_progress(row: &Row<'_>) -> rusqlite::Result<Option<Progress>> {

@@ -83,6 +83,12 @@ const MIGRATIONS: Migrations = Migrations(&[
         compatible_from: 1,
         sql: include_str!("../migrations/0013/duplicates.sql"),
     },
+    Migration {
+        name: "event_work",
+        summary: "creates a table of events that have started work",
+        compatible_from: 1,
+        sql: include_str!("../migrations/0014/event_work.sql"),
+    },
 ]);
 
 /// The tables of the first release, one file for each subject.
@@ -199,6 +205,7 @@ mod tests {
                 "a1396442966a97da",
                 "8c0a7f422bea5c32",
                 "f6c736752942f2d8",
+                "fc3b09d816a35407",
             ],
             "add a migration instead of editing a released one"
         );

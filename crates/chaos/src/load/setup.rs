@@ -9,6 +9,7 @@ use milepost_core::dag::checked::Dag;
 use milepost_core::dag::definition::{Definition, Task};
 use milepost_core::dag::wait::Wait;
 use milepost_core::event::{Begin, Changes};
+use milepost_core::event_work::{JobSpec, WorkSpec, WorkTemplate};
 use milepost_core::job::NewJob;
 use milepost_core::limit::{Limit, Rate};
 use milepost_core::port::Store;
@@ -41,6 +42,10 @@ pub const GROUPS: [(&str, u32); 3] = [("one", 1), ("two", 2), ("three", 3)];
 pub const SUBSCRIPTION: &str = "chaos";
 /// The subscription to state changes of [`PLAIN`] that all workers publish.
 pub const CHANGES: &str = "chaos-changes";
+/// The subscription to emitted events of which each starts a job.
+pub const STARTS: &str = "chaos-starts";
+/// The jobs that events start. Each has the id of its event.
+pub const STARTED: &str = "chaos.started";
 /// The consumer of the emitted events, and the subscription with which it reads them.
 pub const CONSUMER: &str = "chaos-consumer";
 /// The schedule, which ticks every second.
@@ -77,6 +82,25 @@ pub fn versions(attempt_max: Duration) -> [Dag; 2] {
         .task("end", job(PLAIN).after(["flaky", "items", WAIT]));
     let second = first.clone().task("after", job(EFFECT).after(["end"]));
     [first, second].map(|definition| Dag::check(definition).expect("a valid DAG"))
+}
+
+/// Returns the work that each event of [`STARTS`] starts. `attempt_max`: the time limit of an attempt, as of all other jobs.
+///
+/// # Panics
+/// When it is not valid.
+#[must_use]
+pub fn work(attempt_max: Duration) -> WorkTemplate {
+    let spec = JobSpec {
+        kind: STARTED.to_owned(),
+        queue: Some(QUEUE.to_owned()),
+        payload: Some(json!({"event": "${ event.id }"})),
+        key: None,
+        group: None,
+        priority: None,
+        max_attempts: None,
+        timeout: Some(attempt_max),
+    };
+    WorkTemplate::compile(WorkSpec::Job(spec)).expect("valid work")
 }
 
 /// Returns the definition of the bulk job.

@@ -11,12 +11,12 @@ use milepost_core::error::StoreError;
 use milepost_core::event::{Begin, Event, Subscription};
 use milepost_postgres::WakeMode;
 use milepost_redis::{Redis, RedisOptions};
-use milepost_relay::publisher::{PublisherOptions, PublisherStats, publish};
+use milepost_relay::publisher::{Destination, PublisherOptions, PublisherStats, publish};
 use milepost_relay::sink::{Delivery, Sink, SinkDown};
 use milepost_testkit::home::Home;
 use tokio_util::sync::CancellationToken;
 
-use super::setup::{self, CHANGES, EFFECT, FLAKY, PLAIN, QUEUE, RATED, SUBSCRIPTION};
+use super::setup::{self, CHANGES, EFFECT, FLAKY, PLAIN, QUEUE, RATED, STARTED, STARTS, SUBSCRIPTION};
 use super::{BEGIN_AGAIN_AFTER, Pace, ProcessArgs, open, until_parent_ends};
 use crate::broker;
 use crate::record::{Effect, EndAnswer, What};
@@ -63,22 +63,25 @@ pub async fn serve(
     let worker = start(&home, &witness, pace, services).await?;
     let emitted = Subscription::new(SUBSCRIPTION);
     let changes = Subscription::new(CHANGES).changes(setup::changes());
-    let mut publishers: Vec<(Subscription, Arc<dyn Sink>)> = Vec::new();
+    let mut publishers: Vec<(Subscription, Destination)> = Vec::new();
     for subscription in [emitted, changes] {
         let (witness, name) = (witness.clone(), subscription.name.clone());
-        publishers.push((subscription, Arc::new(WitnessSink { witness, subscription: name })));
+        let sink: Arc<dyn Sink> = Arc::new(WitnessSink { witness, subscription: name });
+        publishers.push((subscription, sink.into()));
     }
     if let Some(url) = &services.broker {
-        publishers.push((Subscription::new(broker::SUBSCRIPTION), broker::open(url)?));
+        publishers.push((Subscription::new(broker::SUBSCRIPTION), broker::open(url)?.into()));
     }
-    let publishing = publishers.into_iter().map(|(subscription, sink)| {
+    let work = Arc::new(setup::work(pace.attempt_max));
+    publishers.push((Subscription::new(STARTS), Destination::Work(work)));
+    let publishing = publishers.into_iter().map(|(subscription, destination)| {
         let options = PublisherOptions {
             lease: pace.lease,
             poll_interval: pace.poll_interval,
             begin: Begin::Beginning,
             ..PublisherOptions::new(subscription, witness.name().to_owned())
         };
-        publish(home.store(), sink, options, Arc::new(PublisherStats::default()), stop.clone())
+        publish(home.store(), destination, options, Arc::new(PublisherStats::default()), stop.clone())
     });
     try_join_all(publishing).await?;
     worker.shutdown().await;
@@ -99,7 +102,7 @@ async fn start(
         options.poll_interval = pace.poll_interval;
         options.concurrency = 8;
     });
-    for kind in [EFFECT, PLAIN, FLAKY, RATED] {
+    for kind in [EFFECT, PLAIN, FLAKY, RATED, STARTED] {
         let (home, witness) = (home.clone(), witness.clone());
         builder = builder.handle_kind(kind, soon, move |context| {
             let (home, witness) = (home.clone(), witness.clone());

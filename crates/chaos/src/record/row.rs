@@ -169,6 +169,18 @@ pub enum Row {
         /// Its name.
         name: String,
     },
+    /// A subscription of which each event that describes no state change starts a job.
+    Starter {
+        /// Its name.
+        name: String,
+    },
+    /// A job that an event has started.
+    Started {
+        /// The subscription.
+        by: String,
+        /// The event.
+        event: String,
+    },
     /// An event that was abandoned: a dead letter, or skipped.
     Abandoned {
         /// The subscription or consumer.

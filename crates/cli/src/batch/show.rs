@@ -105,7 +105,7 @@ pub(super) async fn run(args: &ShowArgs, store: &dyn BatchStore) -> Result<Outco
         })?;
         return Ok(Outcome::Done);
     }
-    print_facts(&detail.row, now)?;
+    print_facts(&detail, now)?;
     print_waits(&tasks.shown, now)?;
     print_remedies(&detail.row, &tasks.shown)?;
     tasks::print(&tasks, now)?;
@@ -118,7 +118,7 @@ pub(super) async fn run(args: &ShowArgs, store: &dyn BatchStore) -> Result<Outco
     Ok(Outcome::Done)
 }
 
-fn print_facts(row: &BatchView, now: Timestamp) -> Result<()> {
+fn print_facts(BatchDetail { row, started_by, .. }: &BatchDetail, now: Timestamp) -> Result<()> {
     let of = |parent: &milepost_core::batch::listing::ParentTask| {
         let what = if parent.items { "the items of task" } else { "task" };
         format!("{what} {} of batch {}", parent.key.as_deref().unwrap_or(words::GONE), parent.batch)
@@ -128,6 +128,10 @@ fn print_facts(row: &BatchView, now: Timestamp) -> Result<()> {
         ("dag", Some(format!("{}, version {} ({})", row.dag, row.number, words::short(row.version)))),
         ("is", row.parent.as_ref().map(of)),
         ("key", row.key.clone()),
+        (
+            "event",
+            started_by.as_ref().map(|by| format!("{} of the subscription {}", by.event, by.subscription)),
+        ),
         ("state", Some(words::standing(row))),
         ("progress", Some(words::bar(&row.counts))),
         ("tasks", Some(words::counts(&row.counts))),

@@ -12,6 +12,7 @@ pub(crate) mod command;
 mod database;
 pub(crate) mod document;
 mod environment;
+mod event_work;
 mod exec;
 pub(crate) mod fault;
 mod format;

@@ -1,4 +1,4 @@
-//! `[subscription.NAME]`: which events are published to which sink.
+//! `[subscription.NAME]`: which events are published to which sink, or start which work.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use milepost_core::event::{Begin, Changes, Exhausted, PageSize, RESERVED, Subscription, SubscriptionFilter};
-use milepost_relay::publisher::PublisherOptions;
+use milepost_core::event_work::{Condition, InvalidWork, WorkTemplate};
+use milepost_relay::publisher::{Destination, PublisherOptions};
 use milepost_relay::sink::{
-    self, JsonlConfig, KafkaConfig, NatsConfig, NullConfig, RabbitmqConfig, RedisConfig, Sink, SinkConfig,
+    self, JsonlConfig, KafkaConfig, NatsConfig, NullConfig, RabbitmqConfig, RedisConfig, SinkConfig,
     WebhookConfig,
 };
 use schemars::JsonSchema;
@@ -16,14 +17,16 @@ use serde::Deserialize;
 
 use super::backoff::{self, Backoff};
 use super::document::{Entry, Node};
+use super::event_work::{self, EnqueueEntry, SignalEntry, StartEntry};
 use super::fault::Faults;
 use super::humane::Humane;
 use super::{kind, worker};
 
-/// The keys of the available sinks.
-const SINKS: &[&str] = &["null", "jsonl", "nats", "redis", "rabbitmq", "kafka", "webhook"];
+/// The keys of the available sinks, and of the work that events can start instead.
+const SINKS: &[&str] =
+    &["null", "jsonl", "nats", "redis", "rabbitmq", "kafka", "webhook", "enqueue", "start", "signal"];
 
-/// Publishes events to one sink, in the order of each aggregate (docs/RELAY.md). The subscription's position
+/// Publishes events to one sink, or starts work for them, in the order of each aggregate (docs/RELAY.md). The subscription's position
 /// in the log is stored under its name.
 #[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -39,6 +42,9 @@ pub(crate) struct SubscriptionEntry {
     #[serde(default)]
     #[schemars(length(min = 1))]
     event_types: Vec<String>,
+    /// Only events that meet this condition, a CEL expression such as `event.payload.total > 100`. The default is all.
+    #[serde(default)]
+    filter: Option<String>,
     /// The start of a new subscription: `beginning`, with the oldest existing event (the default), or `now`.
     #[serde(default)]
     #[schemars(with = "Option<String>", extend("enum" = ["beginning", "now"]))]
@@ -91,6 +97,17 @@ pub(crate) struct SubscriptionEntry {
     /// A webhook.
     #[serde(default)]
     webhook: Option<WebhookConfig>,
+    /// Enqueues a job for each event, exactly once. `payload`, `key` and `group` may contain expressions over the event, written `$${ event.aggregate_id }`
+    /// here.
+    #[serde(default)]
+    enqueue: Option<EnqueueEntry>,
+    /// Starts a batch for each event, exactly once. `key` and `input` may contain expressions over the event, written `$${ event.aggregate_id }` here.
+    #[serde(default)]
+    start: Option<StartEntry>,
+    /// Sends a signal to a batch for each event, exactly once. `batch` and `payload` may contain expressions over the event, written
+    /// `$${ event.payload.batch }` here.
+    #[serde(default)]
+    signal: Option<SignalEntry>,
 }
 
 /// The jobs and batches whose state changes a subscription publishes.
@@ -125,7 +142,7 @@ const fn deliveries_max_default() -> u32 {
 
 impl SubscriptionEntry {
     /// Returns the options of its publishers; `label` is their name.
-    pub(crate) fn options(&self, name: &str, label: String) -> PublisherOptions {
+    pub(crate) fn options(&self, name: &str, label: String) -> Result<PublisherOptions> {
         let default = Subscription::new(name);
         let subscription = Subscription {
             filter: SubscriptionFilter {
@@ -144,8 +161,11 @@ impl SubscriptionEntry {
             Some(changes) => subscription.changes(changes.changes()),
             None => subscription,
         };
+        let condition = self.filter.as_deref().map(Condition::compile).transpose();
+        let condition = condition.with_context(|| format!("the filter of the subscription {name}"))?;
         let default = PublisherOptions::new(subscription, label);
-        PublisherOptions {
+        Ok(PublisherOptions {
+            condition,
             begin: self.begin,
             page: PageSize {
                 events_max: self.page_events_max as usize,
@@ -154,13 +174,22 @@ impl SubscriptionEntry {
             linger: self.linger.map_or(Duration::ZERO, |time| time.0),
             lease: self.lease.map_or(default.lease, |time| time.0),
             ..default
-        }
+        })
     }
 
-    /// Returns its sink. It does not connect yet. Paths are relative to `folder`.
-    pub(crate) fn sink(&self, name: &str, folder: &Path) -> Result<Arc<dyn Sink>> {
+    /// Returns its sink, which does not connect yet, or the work that its events start. Paths are relative to `folder`.
+    pub(crate) fn destination(&self, name: &str, folder: &Path) -> Result<Destination> {
+        if let Some(template) = self.template() {
+            let template = template.with_context(|| format!("the work of the subscription {name}"))?;
+            return Ok(Destination::Work(template));
+        }
         let config = self.sink_config(folder).context("it has no sink")?;
-        sink::open(&config).with_context(|| format!("the sink of the subscription {name}"))
+        let sink = sink::open(&config).with_context(|| format!("the sink of the subscription {name}"))?;
+        Ok(Destination::Sink(sink))
+    }
+
+    fn template(&self) -> Option<Result<Arc<WorkTemplate>, InvalidWork>> {
+        event_work::template(self.enqueue.as_ref(), self.start.as_ref(), self.signal.as_ref())
     }
 
     fn sink_config(&self, folder: &Path) -> Option<SinkConfig> {
@@ -201,6 +230,7 @@ fn check_one(Entry { key: name, at, node }: &Entry, folder: &Path, faults: &mut 
     backoff::check(node.get("backoff"), Subscription::new(name).backoff, faults);
     worker::check_lease(node.get("lease"), "10s", faults);
     check_changes(name, node, faults);
+    check_filter(name, node, faults);
     let given: Vec<&str> = SINKS.iter().copied().filter(|sink| node.get(sink).is_some()).collect();
     match given[..] {
         [] => faults.add(
@@ -215,9 +245,10 @@ fn check_one(Entry { key: name, at, node }: &Entry, folder: &Path, faults: &mut 
             let Some(settings) = node.get(sink) else { return };
             let entry = serde_json::from_value::<SubscriptionEntry>(node.clone().into_json());
             // A value that does not fit the schema was reported already.
-            if let Ok(entry) = entry
-                && let Err(why) = entry.sink(name, folder)
-            {
+            let Ok(entry) = entry else { return };
+            if let Some(Err(invalid)) = entry.template() {
+                event_work::report(name, sink, settings, &invalid, faults);
+            } else if let Err(why) = entry.destination(name, folder) {
                 faults.add(
                     settings.span.start,
                     format!("{why:#}"),
@@ -230,6 +261,17 @@ fn check_one(Entry { key: name, at, node }: &Entry, folder: &Path, faults: &mut 
             format!("the subscription {name} has several sinks: {}", given.join(", ")),
             "keep one; use a separate subscription for each sink",
         ),
+    }
+}
+
+fn check_filter(name: &str, node: &Node, faults: &mut Faults) {
+    let Some(filter) = node.get("filter") else { return };
+    if let Some(Err(invalid)) = filter.text().map(Condition::compile) {
+        faults.add(
+            filter.span.start,
+            format!("the filter of the subscription {name} is invalid: {invalid}"),
+            "write a condition such as \"event.type == 'order.placed' && event.payload.total > 100\" (docs/RELAY.md)",
+        );
     }
 }
 

@@ -102,6 +102,12 @@ fn print_facts(view: &JobView, now: Timestamp) -> Result<()> {
         ("key", row.key.clone()),
         ("group", row.group.clone()),
         ("schedule", tick(row, now)),
+        (
+            "event",
+            view.started_by
+                .as_ref()
+                .map(|by| format!("{} of the subscription {}", by.event, by.subscription)),
+        ),
         ("state", Some(format!("{}{stopping}", row.state))),
         ("waits", view.waiting_for.as_ref().map(|waiting| why(waiting, now))),
         ("attempt", Some(format!("{} of {}", row.attempt, row.max_attempts))),

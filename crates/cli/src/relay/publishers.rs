@@ -29,14 +29,14 @@ impl Publishers {
         let label = label.unwrap_or_else(|| milepost::WorkerOptions::default().name);
         let (mut running, mut counted) = (JoinSet::new(), Vec::new());
         for (name, entry) in &config.subscriptions {
-            let sink = entry.sink(name, &config.folder)?;
-            let options = entry.options(name, label.clone());
+            let destination = entry.destination(name, &config.folder)?;
+            let options = entry.options(name, label.clone())?;
             let stats = Arc::new(PublisherStats::default());
             counted.push((name.clone(), stats.clone()));
             let (name, stop) = (name.clone(), stop.clone());
             let store: Arc<dyn RelayStore> = store.clone();
             running.spawn(async move {
-                let published = publisher::publish(store, sink, options, stats, stop).await;
+                let published = publisher::publish(store, destination, options, stats, stop).await;
                 published.with_context(|| format!("the subscription {name} is not published"))
             });
         }

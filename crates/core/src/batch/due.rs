@@ -139,7 +139,7 @@ impl DueTask {
             let tick = self.nominal.as_ref().map_or_else(|| Value::Object(Map::new()), NominalTime::value);
             let (tick, null) = (Exact::from(tick), Exact::default());
             let input = if self.mentions("input") { &*self.input } else { &null };
-            let values = Values { input, tick: &tick, tasks: &reads, item };
+            let values = Values { input, tick: &tick, tasks: &reads, item, event: None };
             let scope = Scope::new(&values, steps);
             let becomes = self.work_out(&scope).unwrap_or_else(Becomes::Failed);
             (effort == Effort::Full || !scope.is_exhausted()).then_some(becomes)

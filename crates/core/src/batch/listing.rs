@@ -8,6 +8,7 @@ use super::nominal::NominalTime;
 use super::wait::WaitView;
 use crate::dag::state::{BatchState, Counts, TaskState};
 use crate::dag::version::Version;
+use crate::event::StartedBy;
 use crate::ident::{BatchId, JobId};
 use crate::state::JobState;
 use crate::transition::Verb;
@@ -218,4 +219,7 @@ pub struct BatchDetail {
     /// Its input.
     #[cfg_attr(feature = "openapi", schema(value_type = serde_json::Value))]
     pub input: Box<RawValue>,
+    /// The event that started it, if a subscription did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started_by: Option<StartedBy>,
 }

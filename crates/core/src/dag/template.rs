@@ -6,7 +6,7 @@
 use serde_json::Value;
 use thiserror::Error;
 
-use super::expression::{EvaluationError, Expression, InvalidExpression, Reads, Scope};
+use super::expression::{EvaluationError, Expression, InvalidExpression, Over, Reads, Scope};
 use crate::json::Exact;
 
 /// The maximum number of expressions in one template.
@@ -38,6 +38,17 @@ pub enum InvalidTemplate {
         "it has more than {EXPRESSIONS_MAX} expressions, or more than {EXPRESSION_BYTES_MAX} bytes of them"
     )]
     TooMany,
+}
+
+impl InvalidTemplate {
+    /// Returns the location of the fault, as a JSON pointer, if it is at one.
+    #[must_use]
+    pub fn pointer(&self) -> Option<&str> {
+        match self {
+            Self::Unclosed { pointer } | Self::Expression { pointer, .. } => Some(pointer),
+            Self::TooMany => None,
+        }
+    }
 }
 
 /// A template that cannot be rendered with the given values.
@@ -80,25 +91,37 @@ enum Piece {
 }
 
 impl Template {
-    /// Compiles the strings of a value.
+    /// Compiles the strings of a value, over the variables of a batch.
     ///
     /// # Errors
     /// [`InvalidTemplate`] with the first fault and its location.
     pub fn compile(value: &Value) -> Result<Self, InvalidTemplate> {
+        Self::compile_over(value, Over::Batch)
+    }
+
+    /// Compiles the strings of a value, over these variables.
+    ///
+    /// # Errors
+    /// As [`compile`](Self::compile).
+    pub fn compile_over(value: &Value, over: Over) -> Result<Self, InvalidTemplate> {
         let mut faults = Vec::new();
-        let template = Self::compile_all(value, &mut faults);
+        let template = Self::compile_each(value, over, &mut faults);
         faults.into_iter().next().map_or(Ok(template), Err)
     }
 
     /// Compiles the strings of a value; appends the faults to `faults` and omits the faulty strings.
     pub(super) fn compile_all(value: &Value, faults: &mut Vec<InvalidTemplate>) -> Self {
+        Self::compile_each(value, Over::Batch, faults)
+    }
+
+    fn compile_each(value: &Value, over: Over, faults: &mut Vec<InvalidTemplate>) -> Self {
         let mut template = Self { root: value.clone(), strings: Vec::new() };
         // Checked before anything is compiled.
         let (count, bytes) = count_expressions(value);
         if count > EXPRESSIONS_MAX || bytes > EXPRESSION_BYTES_MAX {
             faults.push(InvalidTemplate::TooMany);
         } else {
-            template.collect(value, &mut String::new(), faults);
+            template.collect(value, over, &mut String::new(), faults);
         }
         template
     }
@@ -152,31 +175,44 @@ impl Template {
         Ok(Exact::of_marked(payload))
     }
 
-    fn collect(&mut self, value: &Value, pointer: &mut String, faults: &mut Vec<InvalidTemplate>) {
+    fn collect(
+        &mut self,
+        value: &Value,
+        over: Over,
+        pointer: &mut String,
+        faults: &mut Vec<InvalidTemplate>,
+    ) {
         match value {
-            Value::String(text) if text.contains("${") => match pieces(text, pointer) {
+            Value::String(text) if text.contains("${") => match pieces(text, over, pointer) {
                 Ok(pieces) => self.strings.push((pointer.clone(), pieces)),
                 Err(invalid) => faults.push(invalid),
             },
             Value::Array(items) => {
                 for (at, item) in items.iter().enumerate() {
-                    self.below(&at.to_string(), item, pointer, faults);
+                    self.below(&at.to_string(), item, over, pointer, faults);
                 }
             }
             Value::Object(members) => {
                 for (name, member) in members {
-                    self.below(&name.replace('~', "~0").replace('/', "~1"), member, pointer, faults);
+                    self.below(&name.replace('~', "~0").replace('/', "~1"), member, over, pointer, faults);
                 }
             }
             _ => {}
         }
     }
 
-    fn below(&mut self, step: &str, value: &Value, pointer: &mut String, faults: &mut Vec<InvalidTemplate>) {
+    fn below(
+        &mut self,
+        step: &str,
+        value: &Value,
+        over: Over,
+        pointer: &mut String,
+        faults: &mut Vec<InvalidTemplate>,
+    ) {
         let above = pointer.len();
         pointer.push('/');
         pointer.push_str(step);
-        self.collect(value, pointer, faults);
+        self.collect(value, over, pointer, faults);
         pointer.truncate(above);
     }
 }
@@ -235,7 +271,7 @@ pub(crate) fn count_expressions(value: &Value) -> (usize, usize) {
 }
 
 /// Splits a string into text and expressions.
-fn pieces(string: &str, pointer: &str) -> Result<Vec<Piece>, InvalidTemplate> {
+fn pieces(string: &str, over: Over, pointer: &str) -> Result<Vec<Piece>, InvalidTemplate> {
     let mut pieces = Vec::new();
     let mut text = String::new();
     let mut rest = string;
@@ -249,7 +285,7 @@ fn pieces(string: &str, pointer: &str) -> Result<Vec<Piece>, InvalidTemplate> {
         text.push_str(&rest[..at]);
         let inside = &rest[at + 2..];
         let end = end(inside).ok_or_else(|| InvalidTemplate::Unclosed { pointer: pointer.to_owned() })?;
-        let expression = Expression::compile(inside[..end].trim())
+        let expression = Expression::compile_over(inside[..end].trim(), over)
             .map_err(|invalid| InvalidTemplate::Expression { pointer: pointer.to_owned(), invalid })?;
         if !text.is_empty() {
             pieces.push(Piece::Text(std::mem::take(&mut text)));
@@ -294,7 +330,8 @@ mod tests {
         let input: Exact = json!({"n": 3, "to": "é", "list": [1, "a"], "big": "x".repeat(600)}).into();
         let (item, tick) = (Exact::from(json!({"id": 7})), Exact::default());
         let item = Some(Item { value: &item, index: 2 });
-        let scope = Scope::new(&Values { input: &input, tick: &tick, tasks: &[], item }, STEPS_MAX);
+        let scope =
+            Scope::new(&Values { input: &input, tick: &tick, tasks: &[], item, event: None }, STEPS_MAX);
         Template::compile(&template).unwrap().render(&scope, bytes_max).map(|payload| payload.rounded())
     }
 
@@ -314,7 +351,10 @@ mod tests {
     #[test]
     fn numbers_keep_their_digits() {
         let (input, null) = (Exact::read(r#"{"n":100000000000000000001}"#).unwrap(), Exact::default());
-        let scope = Scope::new(&Values { input: &input, tick: &null, tasks: &[], item: None }, STEPS_MAX);
+        let scope = Scope::new(
+            &Values { input: &input, tick: &null, tasks: &[], item: None, event: None },
+            STEPS_MAX,
+        );
         let template = Template::compile(&json!(["${ input.n }", "no ${ input.n }", "${ input }"])).unwrap();
         assert_eq!(
             template.render(&scope, 1000).unwrap().to_string(),

@@ -114,6 +114,17 @@ pub struct Emitted {
     pub duplicate: bool,
 }
 
+/// The event that started a job.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct StartedBy {
+    /// The event.
+    #[serde(rename = "event_id")]
+    pub event: EventId,
+    /// The subscription whose template made the job.
+    pub subscription: String,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

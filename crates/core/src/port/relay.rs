@@ -6,6 +6,7 @@ use super::{StoreResult, WakeStream};
 use crate::event::{
     Aggregate, Begin, Changes, DueEvents, Holding, Outcome, Page, PageSize, Publisher, Retried,
 };
+use crate::event_work::EventWork;
 
 /// Positions of subscriptions, their publishers, and parked events.
 ///
@@ -47,6 +48,11 @@ pub trait RelayStore: Send + Sync {
     /// Records the results of parked events. Returns the aggregates without further parked events, whose new events are
     /// published normally again. Nothing is written for slots that other publishers have taken over.
     async fn settle_parked(&self, publisher: &Publisher, retried: &[Retried]) -> StoreResult<Vec<Aggregate>>;
+
+    /// Starts the work of events for the publisher's subscription, in one transaction: records each event, and creates its job or batch, or
+    /// stores its signal. An event that has started its work before changes nothing. Returns the number of events that have started theirs
+    /// in this call; `None`: the publisher's lease has expired. After `None` or an error nothing was changed, unless the answer was lost.
+    async fn start_work(&self, publisher: &Publisher, works: &[EventWork]) -> StoreResult<Option<u64>>;
 
     /// Returns a stream of hints that the log has grown.
     fn log_wakes(&self) -> Box<dyn WakeStream>;

@@ -89,6 +89,8 @@ named_enum! {
         HeldEvents = "parked_event",
         /// Dead letters of subscriptions.
         DeadEvents = "dead_event",
+        /// Events that have started work.
+        EventWorks = "event_work",
         /// State changes of jobs.
         History = "history",
         /// State changes that subscriptions receive. After the histories, so that their rows are not recorded anew.
@@ -126,7 +128,7 @@ pub enum Position {
     Task(BatchId, u32),
     /// A task of a version of a DAG.
     VersionTask(i64, u32),
-    /// A consumer and the id of an event it processed; a subscription and the id of a dead letter.
+    /// A consumer and the id of an event it processed; a subscription and the id of a dead letter, or of an event that has started work.
     Taken(String, EventId),
     /// A consumer or a subscription, and an aggregate's type and id; a kind or a DAG, and a subscription.
     Seat(String, String, String),

@@ -154,7 +154,7 @@ impl BatchTemplate {
             return Err(refuse("expressions in the input of a schedule can read only `tick`".to_owned()));
         }
         let (nothing, tick) = (Exact::default(), Exact::from(tick.value()));
-        let values = Values { input: &nothing, tick: &tick, tasks: &[], item: None };
+        let values = Values { input: &nothing, tick: &tick, tasks: &[], item: None, event: None };
         let input = template
             .render(&Scope::new(&values, LITTLE_STEPS_MAX), PAYLOAD_BYTES_MAX)
             .map_err(|e| refuse(e.to_string()))?;

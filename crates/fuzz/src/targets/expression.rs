@@ -48,7 +48,7 @@ fn with_steps(expression: &Expression, input: &Exact, steps: u64) -> Result<Stri
         let output = Exact::from(serde_json::json!({"rows": [{"id": 7}, {"id": 8}], "text": "done"}));
         let tasks = [TaskValue { key: "extract", state: Outcome::Succeeded, output: &output }];
         let tick = Exact::from(serde_json::json!({"date": "2026-11-22"}));
-        let scope = Scope::new(&Values { input, tick: &tick, tasks: &tasks, item: None }, steps);
+        let scope = Scope::new(&Values { input, tick: &tick, tasks: &tasks, item: None, event: None }, steps);
         let value = expression.value(&scope);
         let _ = expression.list(&scope);
         let _ = expression.holds(&scope);

@@ -23,8 +23,10 @@ pub fn target(input: &[u8]) {
         Err(invalid) => return check::message(&invalid.to_string()),
     };
     let (values, empty) = (Exact::read(values).unwrap_or_default(), Exact::default());
-    let scope =
-        Scope::new(&Values { input: &values, tick: &empty, tasks: &[], item: None }, LITTLE_STEPS_MAX);
+    let scope = Scope::new(
+        &Values { input: &values, tick: &empty, tasks: &[], item: None, event: None },
+        LITTLE_STEPS_MAX,
+    );
     match template.render(&scope, BYTES_MAX) {
         Ok(payload) => {
             let payload = payload.to_string();

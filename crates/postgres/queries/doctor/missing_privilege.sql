@@ -11,6 +11,8 @@ from (
                             'publisher', 'subscription_slot', 'slot_position', 'parked_aggregate', 'parked_event', 'dead_event',
                             'change_source', 'epoch', 'timeline', 'alert_incident', 'alert_notice', 'alert_silence', 'alert_target')
       and case when c.relname = 'audit' then p.privilege = 'insert' and not has_column_privilege(c.oid, 'who', 'insert')
+               -- The relay writes it; retention deletes its rows with their events.
+               when c.relname = 'event_work' then p.privilege in ('select', 'delete') and not has_table_privilege(c.oid, p.privilege)
                else not has_table_privilege(c.oid, p.privilege) end
     union all
     -- Functions with their owner's rights, except those of triggers and the relay's.

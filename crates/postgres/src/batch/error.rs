@@ -24,7 +24,7 @@ pub(super) fn is_for_schema(error: &sqlx::Error) -> bool {
 }
 
 /// Converts an error of a start.
-pub(super) fn start_error(place: &str, dag: &str, version: Option<String>, error: sqlx::Error) -> StoreError {
+pub(crate) fn start_error(place: &str, dag: &str, version: Option<String>, error: sqlx::Error) -> StoreError {
     let Some(database) = database_error(&error) else { return store_error(place, "start_batch", error) };
     let name = dag.to_owned();
     match (database.code(), version) {
@@ -38,7 +38,7 @@ pub(super) fn start_error(place: &str, dag: &str, version: Option<String>, error
 }
 
 /// Converts an error of a signal.
-pub(super) fn signal_error(place: &str, signal: &NewSignal, error: sqlx::Error) -> StoreError {
+pub(crate) fn signal_error(place: &str, signal: &NewSignal, error: sqlx::Error) -> StoreError {
     let Some(database) = database_error(&error) else { return store_error(place, "signal_batch", error) };
     let batch = signal.batch;
     match (database.code(), database.detail().unwrap_or_default()) {

@@ -13,7 +13,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{Row, ValueRef};
 use uuid::Uuid;
 
-use crate::row::{Decoded, count, json, named, time};
+use crate::row::{Decoded, count, json, named, started_by, time};
 use crate::session::Query;
 use crate::store::PostgresStore;
 
@@ -24,11 +24,17 @@ impl PostgresStore {
 
     pub(super) async fn find_batch(&self, batch: BatchId) -> StoreResult<Option<BatchDetail>> {
         let filter = BatchFilter { inner: true, limit: 1, ..BatchFilter::default() };
-        let found = self.inner.lookups().row(batches(&filter, Some(batch))).await;
+        let fail = |e| self.fail("batch", e);
+        let found = self.inner.lookups().row(batches(&filter, Some(batch))).await.map_err(fail)?;
+        let Some(found) = found else { return Ok(None) };
+        let event =
+            self.inner.lookups().row(sqlx::query(sql!("started_by")).bind(batch.0)).await.map_err(fail)?;
         let detail = |row: &PgRow| {
-            Ok(BatchDetail { row: batch_view(row)?, input: json(row, "input")?.unwrap_or_default() })
+            let (input, event) = (json(row, "input")?.unwrap_or_default(), event.as_ref());
+            let started_by = event.map(started_by).transpose()?.flatten();
+            Ok(BatchDetail { row: batch_view(row)?, input, started_by })
         };
-        found.and_then(|row| row.as_ref().map(detail).transpose()).map_err(|e| self.fail("batch", e))
+        detail(&found).map(Some).map_err(fail)
     }
 
     pub(super) async fn list_tasks(&self, batch: BatchId, filter: &TaskFilter) -> StoreResult<Vec<TaskView>> {

@@ -12,8 +12,8 @@ mod start;
 mod version;
 
 pub(crate) use due::{go_on, settle_ended};
-pub(crate) use error::{ILLEGAL, job_of_batch};
-pub(crate) use signal::send_in;
+pub(crate) use error::{ILLEGAL, job_of_batch, signal_error, start_error};
 pub use signal::signal;
+pub(crate) use signal::{send_in, send_within};
 pub use start::start_batch;
-pub(crate) use start::{fit, start_in};
+pub(crate) use start::{fit, start_in, start_within};

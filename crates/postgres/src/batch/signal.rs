@@ -35,6 +35,17 @@ pub(crate) async fn send_in(mut session: Session<'_>, signal: &NewSignal) -> Sto
     send(&mut session, signal).await.map_err(|e| signal_error(CALLERS, signal, e))
 }
 
+/// Sends a signal in the transaction of another verb. After a refusal the caller must roll back.
+pub(crate) async fn send_within(
+    session: &mut Session<'_>,
+    signal: &NewSignal,
+) -> Decoded<StoreResult<SignalResult>> {
+    match fit(session, signal).await? {
+        Ok(()) => send(session, signal).await.map(Ok),
+        Err(refused) => Ok(Err(refused)),
+    }
+}
+
 impl PostgresStore {
     /// Sends a signal, with an audit entry if there is an actor.
     pub(super) async fn send(&self, signal: &NewSignal) -> StoreResult<SignalResult> {

@@ -40,6 +40,17 @@ pub(crate) async fn start_in(mut session: Session<'_>, batch: &NewBatch) -> Stor
     started.map_err(|e| start_error(CALLERS, &batch.dag, version, e))
 }
 
+/// Starts a batch in the transaction of another verb. After a refusal the caller must roll back.
+pub(crate) async fn start_within(
+    session: &mut Session<'_>,
+    batch: &NewBatch,
+) -> Decoded<StoreResult<Started>> {
+    match fit(session, batch).await? {
+        Ok(version) => start(session, batch, Some(version.to_string()), true).await.map(Ok),
+        Err(refused) => Ok(Err(refused)),
+    }
+}
+
 impl PostgresStore {
     /// Starts a batch, with an audit entry if there is an actor.
     pub(crate) async fn start(&self, action: &AuditedAction, batch: &NewBatch) -> StoreResult<Started> {

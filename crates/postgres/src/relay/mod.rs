@@ -7,10 +7,12 @@ mod parked;
 mod reader;
 mod slot;
 mod subscription;
+mod work;
 
 use async_trait::async_trait;
 use milepost_core::audit::AuditedAction;
 use milepost_core::event::{Aggregate, Begin, Changes, DueEvents, PageSize, Publisher, RelayError, Retried};
+use milepost_core::event_work::EventWork;
 use milepost_core::port::{LogReader, RelayStore, StoreResult, WakeStream};
 use milepost_core::sql;
 
@@ -79,6 +81,10 @@ impl RelayStore for PostgresStore {
 
     async fn settle_parked(&self, publisher: &Publisher, retried: &[Retried]) -> StoreResult<Vec<Aggregate>> {
         self.settle_each(publisher, retried).await.map_err(|e| self.fail("settle_parked", e))
+    }
+
+    async fn start_work(&self, publisher: &Publisher, works: &[EventWork]) -> StoreResult<Option<u64>> {
+        self.start_event_work(publisher, works).await
     }
 
     fn log_wakes(&self) -> Box<dyn WakeStream> {

@@ -66,6 +66,7 @@ async fn bring_all(store: &PostgresStore, id: MoveId) {
             Part::ParkedAggregates => Rows::ParkedAggregates(Vec::new()),
             Part::HeldEvents => Rows::HeldEvents(Vec::new()),
             Part::DeadEvents => Rows::DeadEvents(Vec::new()),
+            Part::EventWorks => Rows::EventWorks(Vec::new()),
             Part::History => Rows::History(Vec::new()),
             Part::ChangeSources => Rows::ChangeSources(Vec::new()),
             Part::Slots => Rows::Slots(Vec::new()),

@@ -10,6 +10,7 @@ mod parked;
 mod retries;
 mod stats;
 mod unwanted;
+mod work;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,6 +19,7 @@ use milepost_core::error::StoreError;
 use milepost_core::event::{
     Begin, Event, Failure, PageSize, Publisher, RelayError, Subscription, Undelivered,
 };
+use milepost_core::event_work::{Condition, WorkTemplate};
 use milepost_core::ident::PublisherId;
 use milepost_core::port::RelayStore;
 use milepost_core::text::without_nul;
@@ -27,7 +29,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use stats::{PublisherStats, PublisherStatsView};
 
-use crate::sink::{Delivery, Sink};
+use crate::sink::{Delivery, Sink, SinkDown};
 use breaker::{Breaker, Verdict};
 use parked::Parked;
 
@@ -38,11 +40,28 @@ const PAUSED_WAIT: Duration = Duration::from_secs(5);
 /// The maximum number of events for one call of a sink.
 const WAVE_MAX: usize = 1_000;
 
+/// Where a publisher sends events.
+#[derive(Clone, Debug)]
+pub enum Destination {
+    /// A sink.
+    Sink(Arc<dyn Sink>),
+    /// The store that contains the log: each event starts the work of this template there, exactly once.
+    Work(Arc<WorkTemplate>),
+}
+
+impl From<Arc<dyn Sink>> for Destination {
+    fn from(sink: Arc<dyn Sink>) -> Self {
+        Self::Sink(sink)
+    }
+}
+
 /// Settings of a publisher.
 #[derive(Clone, Debug)]
 pub struct PublisherOptions {
     /// The subscription: which events to publish, and the retry policy.
     pub subscription: Subscription,
+    /// The condition that events must meet in addition to the filter of the subscription.
+    pub condition: Option<Condition>,
     /// Where a new subscription starts.
     pub begin: Begin,
     /// Name of the publisher, for display.
@@ -62,6 +81,7 @@ impl PublisherOptions {
     pub fn new(subscription: Subscription, label: impl Into<String>) -> Self {
         Self {
             subscription,
+            condition: None,
             begin: Begin::default(),
             label: label.into(),
             page: PageSize { events_max: 5_000, bytes_max: 16 * 1024 * 1024 },
@@ -79,15 +99,16 @@ impl PublisherOptions {
 /// [`StoreError::Relay`] if the subscription cannot be published. All other errors are logged, and the operation is retried.
 pub async fn publish(
     store: Arc<dyn RelayStore>,
-    sink: Arc<dyn Sink>,
+    destination: impl Into<Destination>,
     options: PublisherOptions,
     stats: Arc<PublisherStats>,
     stop: CancellationToken,
 ) -> Result<(), StoreError> {
+    let destination = destination.into();
     loop {
         // A deleted subscription has no positions: nothing that is known of the earlier one is valid for the new one.
         let options = options.clone();
-        let shared = Shared::new(store.clone(), sink.clone(), options, stats.clone(), stop.clone());
+        let shared = Shared::new(store.clone(), destination.clone(), options, stats.clone(), stop.clone());
         match publish_one(Arc::new(shared)).await {
             Err(StoreError::Relay(RelayError::NoSuchSubscription(name))) if !stop.is_cancelled() => {
                 tracing::warn!(
@@ -120,7 +141,7 @@ async fn publish_one(shared: Arc<Shared>) -> Result<(), StoreError> {
 /// The state that the loops of a publisher share.
 struct Shared {
     store: Arc<dyn RelayStore>,
-    sink: Arc<dyn Sink>,
+    destination: Destination,
     options: PublisherOptions,
     publisher: Publisher,
     parked: Parked,
@@ -134,7 +155,7 @@ struct Shared {
 impl Shared {
     fn new(
         store: Arc<dyn RelayStore>,
-        sink: Arc<dyn Sink>,
+        destination: Destination,
         options: PublisherOptions,
         stats: Arc<PublisherStats>,
         stop: CancellationToken,
@@ -148,7 +169,7 @@ impl Shared {
         };
         let held_until = watch::Sender::new(Instant::now());
         let (parked, breaker) = (Parked::default(), Breaker::default());
-        Self { store, sink, options, publisher, parked, breaker, held_until, stats, stop }
+        Self { store, destination, options, publisher, parked, breaker, held_until, stats, stop }
     }
 
     /// Returns whether no other publisher can own the slots of this one.
@@ -166,16 +187,59 @@ impl Shared {
         self.stop.run_until_cancelled(tokio::time::sleep(wait)).await;
     }
 
-    /// Sends one wave. Returns the results of its first events; the following events have to be tried again, because the sink accepts nothing at
-    /// present. `attempts`: previous attempts of each event. `are_new`: whether there are none.
+    /// Sends one wave, except for the events that do not meet the condition: these count as delivered. Returns the results of its first events, as
+    /// [`send_all`](Self::send_all).
     async fn send(
         &self,
         wave: &[Event],
         attempts: impl Fn(&Event) -> u32,
         are_new: bool,
     ) -> Vec<Option<Failure>> {
+        let Some(condition) = &self.options.condition else {
+            return self.send_all(wave, attempts, are_new).await;
+        };
+        let judged = judge(condition, wave).await;
+        let wanted = wave.iter().zip(&judged).filter(|(_, judged)| **judged == Ok(true));
+        let wanted: Vec<Event> = wanted.map(|(event, _)| event.clone()).collect();
+        let mut sent = match wanted[..] {
+            [] => Vec::new(),
+            _ => self.send_all(&wanted, &attempts, are_new).await,
+        }
+        .into_iter();
+        let mut ends = Vec::with_capacity(wave.len());
+        for (event, judged) in wave.iter().zip(judged) {
+            match judged {
+                Ok(false) => ends.push(None),
+                Err(why) => ends.push(self.end(event, attempts(event), Delivery::Unacceptable { why })),
+                Ok(true) => match sent.next() {
+                    Some(end) => ends.push(end),
+                    None => break,
+                },
+            }
+        }
+        ends
+    }
+
+    /// Sends events to the destination.
+    async fn deliver(&self, wave: &[Event]) -> Result<Vec<Delivery>, SinkDown> {
+        match &self.destination {
+            Destination::Sink(sink) => sink.publish(wave).await,
+            Destination::Work(template) => {
+                work::start(self.store.as_ref(), &self.publisher, template, wave).await
+            }
+        }
+    }
+
+    /// Sends one wave. Returns the results of its first events; the following events have to be tried again, because the sink accepts nothing at
+    /// present. `attempts`: previous attempts of each event. `are_new`: whether there are none.
+    async fn send_all(
+        &self,
+        wave: &[Event],
+        attempts: impl Fn(&Event) -> u32,
+        are_new: bool,
+    ) -> Vec<Option<Failure>> {
         let began = Instant::now();
-        let mut answers = match self.sink.publish(wave).await {
+        let mut answers = match self.deliver(wave).await {
             Ok(answers) => answers,
             Err(down) => {
                 let mut wait = down.retry_after;
@@ -286,6 +350,17 @@ impl Shared {
     fn lost(&self) {
         self.held_until.send_replace(Instant::now());
     }
+}
+
+/// Returns whether each event meets the condition, or why that cannot be decided. Conditions may need many steps, so other tasks of the thread get
+/// their turn after each.
+async fn judge(condition: &Condition, wave: &[Event]) -> Vec<Result<bool, String>> {
+    let mut judged = Vec::with_capacity(wave.len());
+    for event in wave {
+        judged.push(condition.holds(event));
+        tokio::task::yield_now().await;
+    }
+    judged
 }
 
 /// Returns a sink's error as it is stored.

@@ -97,7 +97,7 @@ pub struct SinkDown {
 
 impl SinkDown {
     /// A temporary failure.
-    fn now(place: &str, why: impl Into<String>) -> Self {
+    pub(crate) fn now(place: &str, why: impl Into<String>) -> Self {
         Self { place: place.to_owned(), why: why.into(), retry_after: None, for_good: false }
     }
 }

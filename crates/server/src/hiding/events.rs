@@ -11,6 +11,7 @@ use milepost_core::event::relay_listing::{
 use milepost_core::event::{
     Aggregate, Begin, Changes, DueEvents, Emitted, NewEvent, PageSize, Publisher, Retried,
 };
+use milepost_core::event_work::EventWork;
 use milepost_core::hide::HideRefusal;
 use milepost_core::ident::EventId;
 use milepost_core::inbox::Consumer;
@@ -75,6 +76,10 @@ impl RelayStore for HidingStore {
 
     async fn settle_parked(&self, publisher: &Publisher, retried: &[Retried]) -> StoreResult<Vec<Aggregate>> {
         self.inner.settle_parked(publisher, retried).await
+    }
+
+    async fn start_work(&self, publisher: &Publisher, works: &[EventWork]) -> StoreResult<Option<u64>> {
+        self.inner.start_work(publisher, works).await
     }
 
     fn log_wakes(&self) -> Box<dyn WakeStream> {

@@ -19,6 +19,7 @@ use milepost_core::event::relay_listing::{
 use milepost_core::event::{
     Aggregate, Begin, Changes, DueEvents, Emitted, NewEvent, Outcome, Page, PageSize, Publisher, Retried,
 };
+use milepost_core::event_work::EventWork;
 use milepost_core::ident::{EventId, JobId};
 use milepost_core::inbox::Consumer;
 use milepost_core::inbox::listing::{ConsumerView, DeadFilter, DeadLetter, Gap, GivenUp, LetterId};
@@ -85,6 +86,10 @@ impl RelayStore for ScopedStore {
 
     async fn settle_parked(&self, _: &Publisher, _: &[Retried]) -> StoreResult<Vec<Aggregate>> {
         self.refused("the event log")
+    }
+
+    async fn start_work(&self, _: &Publisher, _: &[EventWork]) -> StoreResult<Option<u64>> {
+        self.refused("a publisher")
     }
 
     fn log_wakes(&self) -> Box<dyn WakeStream> {

@@ -15,7 +15,7 @@ WITH own (name) AS (VALUES
     ('milepost_subscription'), ('milepost_publisher'), ('milepost_parked_aggregate'), ('milepost_parked_event'), ('milepost_dead_event'),
     ('milepost_log_prune'), ('milepost_change_source'), ('milepost_access_token'), ('milepost_console_session'),
     ('milepost_alert_incident'), ('milepost_alert_notice'), ('milepost_alert_silence'), ('milepost_alert_target'),
-    ('milepost_console_sign_in')
+    ('milepost_console_sign_in'), ('milepost_event_work')
 ),
 change (verb) AS (VALUES ('INSERT'), ('UPDATE'), ('DELETE'))
 SELECT printf('CREATE TRIGGER %s_departed_%s BEFORE %s ON %s BEGIN SELECT RAISE(ABORT, %Q); END',

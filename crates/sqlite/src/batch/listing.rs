@@ -13,6 +13,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use crate::error::Failure;
+use crate::listing::started_by;
 use crate::row;
 
 /// An id after every possible id.
@@ -40,7 +41,7 @@ pub(super) fn batch(conn: &Connection, batch: BatchId) -> Result<Option<BatchDet
     let found = conn.prepare_cached(sql!("batch/batch"))?.query_row([id], view);
     let Some(row) = found.optional()? else { return Ok(None) };
     let input = conn.prepare_cached(sql!("batch/input"))?.query_row([id], |row| row::json(row, 0))?;
-    Ok(Some(BatchDetail { row, input }))
+    Ok(Some(BatchDetail { row, input, started_by: started_by(conn, id)? }))
 }
 
 fn view(row: &Row<'_>) -> rusqlite::Result<BatchView> {

@@ -28,5 +28,6 @@ pub(crate) use head::tally;
 pub(crate) use repair::repair_batch;
 pub(crate) use settle::{check_result, settle_jobs};
 pub use start::start_batch;
-pub(crate) use start::{fit, put, start};
+pub(crate) use start::{fit, fit_of_new, put, start};
 pub use wait::signal;
+pub(crate) use wait::{fit as fit_signal, send as send_signal};

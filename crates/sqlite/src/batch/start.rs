@@ -48,7 +48,7 @@ pub(crate) fn put(conn: &Connection, batch: &NewBatch, version: i64) -> Result<S
 }
 
 /// Checks the input and returns the version of a new batch; `None` if the batch already exists.
-pub(super) fn fit_of_new(conn: &Connection, batch: &NewBatch) -> Result<Option<i64>, Failure> {
+pub(crate) fn fit_of_new(conn: &Connection, batch: &NewBatch) -> Result<Option<i64>, Failure> {
     if same(conn, batch)?.is_some() { Ok(None) } else { fit(conn, batch).map(Some) }
 }
 

@@ -35,14 +35,14 @@ pub fn signal(tx: &Transaction<'_>, signal: &NewSignal) -> StoreResult<SignalRes
 }
 
 /// Checks that a task of the batch waits for the signal, and that its payload fits.
-pub(super) fn fit(conn: &Connection, signal: &NewSignal) -> Result<(), Failure> {
+pub(crate) fn fit(conn: &Connection, signal: &NewSignal) -> Result<(), Failure> {
     let (spec, _) = awaited(conn, signal)?;
     let wait: Wait = serde_json::from_str(&spec).map_err(|e| row::odd(0, Type::Text, e))?;
     signal.check_fit(&wait).map_err(|invalid| StoreError::Batch(invalid).into())
 }
 
 /// Stores a signal that was checked.
-pub(super) fn send(conn: &Connection, signal: &NewSignal) -> Result<SignalResult, Failure> {
+pub(crate) fn send(conn: &Connection, signal: &NewSignal) -> Result<SignalResult, Failure> {
     let id = signal.batch.0.as_bytes();
     if conn.prepare_cached(sql!("batch/same_signal"))?.exists((id, &signal.id))? {
         return Ok(SignalResult::Duplicate);

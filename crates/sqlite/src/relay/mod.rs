@@ -5,10 +5,12 @@ mod changes;
 mod parked;
 mod reader;
 mod subscription;
+mod work;
 
 use async_trait::async_trait;
 use milepost_core::audit::AuditedAction;
 use milepost_core::event::{Aggregate, Begin, Changes, DueEvents, PageSize, Publisher, RelayError, Retried};
+use milepost_core::event_work::EventWork;
 use milepost_core::port::{LogReader, RelayStore, StoreResult, WakeStream};
 use milepost_core::sql;
 
@@ -95,6 +97,10 @@ impl RelayStore for SqliteStore {
     async fn settle_parked(&self, publisher: &Publisher, retried: &[Retried]) -> StoreResult<Vec<Aggregate>> {
         let (subscription, retried) = (publisher.subscription.clone(), retried.to_vec());
         self.write("settle_parked", Hint::NONE, move |tx| parked::settle(tx, &subscription, retried)).await
+    }
+
+    async fn start_work(&self, publisher: &Publisher, works: &[EventWork]) -> StoreResult<Option<u64>> {
+        self.start_event_work(publisher, works).await
     }
 
     fn log_wakes(&self) -> Box<dyn WakeStream> {

@@ -78,7 +78,7 @@ pub(super) fn due(
 }
 
 /// Returns the token with which the publisher owns the subscription, if it does.
-fn held_token(conn: &Connection, publisher: &Publisher) -> Result<Option<i64>, Failure> {
+pub(super) fn held_token(conn: &Connection, publisher: &Publisher) -> Result<Option<i64>, Failure> {
     let mut find = conn.prepare_cached(sql!("relay/subscription"))?;
     let found = find.query_row([&publisher.subscription], |row| {
         let owner: Option<Vec<u8>> = row.get(1)?;

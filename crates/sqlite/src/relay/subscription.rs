@@ -350,7 +350,15 @@ fn prune(conn: &Connection, before_ms: i64) -> Result<Option<u64>, Failure> {
     let portion = (before_ms, after, PORTION);
     let end: Option<i64> =
         conn.prepare_cached(sql!("relay/prune_end"))?.query_row(portion, |row| row.get(0))?;
-    let pruned = conn.prepare_cached(sql!("relay/prune_log"))?.execute(portion)? as u64;
+    let pruned: Vec<Vec<u8>> = conn
+        .prepare_cached(sql!("relay/prune_log"))?
+        .query_map(portion, |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    let mut forget = conn.prepare_cached(sql!("relay/forget_work"))?;
+    for event in &pruned {
+        forget.execute([event])?;
+    }
+    let pruned = pruned.len() as u64;
     conn.prepare_cached(sql!("relay/move_prune_pos"))?.execute([end.unwrap_or(0)])?;
     Ok((pruned > 0 || end.is_some()).then_some(pruned))
 }

@@ -10,6 +10,7 @@ use milepost_core::event::relay_listing::{
 use milepost_core::event::{
     Aggregate, Begin, Changes, DueEvents, Emitted, NewEvent, PageSize, Publisher, Retried,
 };
+use milepost_core::event_work::EventWork;
 use milepost_core::ident::EventId;
 use milepost_core::port::{EventLog, LogReader, RelayStore, StoreResult, SubscriptionStore, WakeStream};
 
@@ -73,6 +74,10 @@ impl RelayStore for Faulty {
 
     async fn settle_parked(&self, publisher: &Publisher, retried: &[Retried]) -> StoreResult<Vec<Aggregate>> {
         self.pass("settle_parked", self.inner.settle_parked(publisher, retried)).await
+    }
+
+    async fn start_work(&self, publisher: &Publisher, works: &[EventWork]) -> StoreResult<Option<u64>> {
+        self.pass("start_work", self.inner.start_work(publisher, works)).await
     }
 
     fn log_wakes(&self) -> Box<dyn WakeStream> {

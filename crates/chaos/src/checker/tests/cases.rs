@@ -173,6 +173,11 @@ pub(super) const CASES: &[(u8, &str, Break)] = &[
         record.effects.insert(0, delivered("e2"));
     }),
     (19, "an event was delivered that never was", |record| record.effects.push(delivered("phantom"))),
+    (19, "an event has started two jobs", |record| record.rows.push(started("e2"))),
+    (19, "an event has started no job", |record| {
+        record.rows.retain(|row| !matches!(row, Row::Started { event, .. } if event == "e2"));
+    }),
+    (19, "a job was started by an event that never was", |record| record.rows.push(started("phantom"))),
     (20, "a change is two events", |record| record.rows.push(event("again", 9, Some(1)))),
     (20, "a change is no event", |record| remove_event(record, "c1")),
     (21, "a change has no entry", |record| {

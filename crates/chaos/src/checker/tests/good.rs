@@ -11,6 +11,9 @@ pub(super) fn good() -> Record {
         Row::Recorded { kind: "recorded".to_owned() },
         Row::Subscription { name: "s".to_owned(), changes: false },
         Row::Consumer { name: "c".to_owned() },
+        Row::Starter { name: "w".to_owned() },
+        started("e1"),
+        started("e2"),
         Row::Audit { mark: "m".to_owned() },
         Row::Batch { id: "batch".to_owned(), state: "done".to_owned(), version: 1 },
         event("e1", 1, None),
@@ -136,6 +139,10 @@ pub(super) fn delivered(event: &str) -> Effect {
 
 pub(super) fn consumed(event: &str) -> Effect {
     Effect::Consumed { consumer: "c".to_owned(), event: event.to_owned(), in_order: true }
+}
+
+pub(super) fn started(event: &str) -> Row {
+    Row::Started { by: "w".to_owned(), event: event.to_owned() }
 }
 
 pub(super) fn event(id: &str, sequence: u64, change: Option<i64>) -> Row {

@@ -9,7 +9,10 @@ use milepost_core::event::relay_listing::{ParkedVerb, Replay};
 use milepost_core::event::{
     Aggregate, Begin, Changes, Event, Failure, NewEvent, Outcome, PageSize, Publisher, Undelivered,
 };
-use milepost_core::port::{LogReader, Store};
+use milepost_core::event_work::{EventWork, Work};
+use milepost_core::job::NewJob;
+use milepost_core::port::{LogReader, Operation, Store};
+use milepost_core::transition::Verb;
 use milepost_testkit::scene::KIND;
 use milepost_testkit::{Scene, relay, wait};
 use serde_json::{Value, json};
@@ -78,7 +81,11 @@ fn parks<'a>(order: &'a str, then: Undelivered) -> impl Fn(&[Event]) -> Outcome 
 pub(crate) async fn leave_half_done(both: &Move) {
     let store: &dyn Store = &both.sqlite();
     let mut halts = Desk::at(store, "halts").await;
-    halts.publish(100, parks("2", Undelivered::Halt)).await;
+    let events = halts.publish(100, parks("2", Undelivered::Halt)).await;
+    let job = NewJob::new("nobody's", &()).unwrap();
+    let work = EventWork { event: events[0].id, work: Work::Job(job.clone()) };
+    assert_eq!(store.start_work(&halts.publisher, &[work]).await.unwrap(), Some(1));
+    store.operate(job.id, &Operation::new(Verb::Cancel)).await.unwrap();
     halts.leave().await;
     let mut edits = Desk::at(store, "edits").await;
     edits.publish(100, parks("2", Undelivered::Retry(Duration::from_secs(3600)))).await;

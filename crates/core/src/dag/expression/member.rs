@@ -54,6 +54,7 @@ impl Member {
         let (root, steps) = match (self.variable.as_str(), &self.steps[..]) {
             ("input", steps) => (values.input, steps),
             ("tick", steps) => (values.tick, steps),
+            ("event", steps) => (values.event?, steps),
             ("item", steps) => (values.item?.value, steps),
             ("tasks", [Step::Name(key), Step::Name(output), steps @ ..]) if output == "output" => {
                 (values.tasks.iter().find(|task| task.key == key)?.output, steps)

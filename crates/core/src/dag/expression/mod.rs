@@ -1,4 +1,4 @@
-//! CEL expressions over a batch's input and tick and over the results of a task's predecessors.
+//! CEL expressions over a batch's input and tick and over the results of a task's predecessors, or over an event.
 //!
 //! Their run time is bounded. CEL has only loops over lists, the text is limited in size and nesting, and every value that is iterated,
 //! joined, passed to a function, put into a list or returned is charged by its size against [`STEPS_MAX`]. There are no date functions
@@ -32,6 +32,11 @@ pub const LINKS_MAX: usize = 200;
 pub const STEPS_MAX: u64 = 2_000_000;
 /// The maximum number of steps where others wait for the transaction: about a millisecond.
 pub const LITTLE_STEPS_MAX: u64 = 10_000;
+/// The maximum number of steps of all expressions over one event: an event can have a payload of a MiB, and a relay evaluates many of them.
+pub const EVENT_STEPS_MAX: u64 = 200_000;
+/// The members of the variable `event`.
+pub const EVENT_MEMBERS: [&str; 8] =
+    ["id", "type", "aggregate_type", "aggregate_id", "sequence", "payload", "headers", "emitted_at"];
 
 /// A text that is not a valid expression.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -103,7 +108,7 @@ pub enum EvaluationError {
     },
     /// The evaluation needs too many steps.
     #[error(
-        "it takes more than {STEPS_MAX} steps ({LITTLE_STEPS_MAX} in the input of a schedule); process fewer items, or do the work in a task"
+        "it takes more than {STEPS_MAX} steps ({LITTLE_STEPS_MAX} in the input of a schedule, {EVENT_STEPS_MAX} for an event); process fewer items, or do the work in a task"
     )]
     TooManySteps,
     /// A value that JSON cannot represent.
@@ -135,6 +140,15 @@ impl Reads {
     }
 }
 
+/// The variables that an expression can read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Over {
+    /// Those of a batch: `input`, `tick`, `tasks`, `item` and `index`.
+    Batch,
+    /// `event`.
+    Event,
+}
+
 /// A compiled expression.
 #[derive(Clone, PartialEq)]
 pub struct Expression {
@@ -146,12 +160,20 @@ pub struct Expression {
 }
 
 impl Expression {
-    /// Compiles an expression.
+    /// Compiles an expression over the variables of a batch.
     ///
     /// # Errors
     /// [`InvalidExpression`] with the reason; for a syntax error also with the location.
     pub fn compile(text: &str) -> Result<Self, InvalidExpression> {
-        let (tree, reads, member) = tree::compile(text)?;
+        Self::compile_over(text, Over::Batch)
+    }
+
+    /// Compiles an expression over these variables.
+    ///
+    /// # Errors
+    /// As [`compile`](Self::compile).
+    pub fn compile_over(text: &str, over: Over) -> Result<Self, InvalidExpression> {
+        let (tree, reads, member) = tree::compile(text, over)?;
         Ok(Self { text: text.to_owned(), tree, reads, member })
     }
 

@@ -35,8 +35,10 @@ impl<'v> Scope<'v> {
     pub fn new(values: &Values<'v>, steps: u64) -> Self {
         let steps_left = Arc::new(AtomicU64::new(steps));
         let mut context = Context::with_env(Arc::clone(&FUNCTIONS));
-        context.add_variable_from_value("input", to_cel(values.input.marked()));
-        context.add_variable_from_value("tick", to_cel(values.tick.marked()));
+        if values.event.is_none() {
+            context.add_variable_from_value("input", to_cel(values.input.marked()));
+            context.add_variable_from_value("tick", to_cel(values.tick.marked()));
+        }
         let state = |task: &TaskValue<'_>| Cel::String(Arc::new(task.state.as_str().to_owned()));
         let task = |task: &TaskValue<'_>| {
             map([("output", to_cel(task.output.marked())), ("state", state(task))].into_iter())
@@ -46,6 +48,9 @@ impl<'v> Scope<'v> {
         if let Some(Item { value, index }) = values.item {
             context.add_variable_from_value("item", to_cel(value.marked()));
             context.add_variable_from_value("index", Cel::Int(index.into()));
+        }
+        if let Some(event) = values.event {
+            context.add_variable_from_value("event", to_cel(event.marked()));
         }
         let left = Arc::clone(&steps_left);
         // Fails only for a name that the library already defines; none of its names begins like this one.

@@ -13,7 +13,10 @@ fn with_scope<T>(look: impl FnOnce(&Scope<'_>) -> T) -> T {
         TaskValue { key: "a-b", state: Outcome::Failed, output: &null },
     ];
     let tick = Exact::from(json!({"date": "2026-11-22"}));
-    look(&Scope::new(&Values { input: &input, tick: &tick, tasks: &tasks, item: None }, STEPS_MAX))
+    look(&Scope::new(
+        &Values { input: &input, tick: &tick, tasks: &tasks, item: None, event: None },
+        STEPS_MAX,
+    ))
 }
 
 fn value(text: &str) -> Result<Value, EvaluationError> {
@@ -132,7 +135,8 @@ fn a_small_expression_makes_no_large_value() {
 fn what_is_passed_to_a_function_is_paid_for() {
     let input = Exact::from(json!({"text": "x".repeat(1_000_000), "list": vec![1; 1000]}));
     let null = Exact::default();
-    let scope = Scope::new(&Values { input: &input, tick: &null, tasks: &[], item: None }, STEPS_MAX);
+    let scope =
+        Scope::new(&Values { input: &input, tick: &null, tasks: &[], item: None, event: None }, STEPS_MAX);
     for call in [
         "input.text.contains('y')",
         "input.text < input.text",
@@ -141,7 +145,10 @@ fn what_is_passed_to_a_function_is_paid_for() {
     ] {
         let looped = Expression::compile(&format!("input.list.filter(a, {call})")).unwrap();
         assert_eq!(looped.value(&scope), Err(EvaluationError::TooManySteps), "{call}");
-        let scope = Scope::new(&Values { input: &input, tick: &null, tasks: &[], item: None }, STEPS_MAX);
+        let scope = Scope::new(
+            &Values { input: &input, tick: &null, tasks: &[], item: None, event: None },
+            STEPS_MAX,
+        );
         assert!(Expression::compile(call).unwrap().holds(&scope).is_ok(), "{call}");
     }
 }
@@ -188,7 +195,8 @@ fn text(input: &str, expression: &str) -> Result<String, EvaluationError> {
     let output = Exact::read("[0.12345678901234567891]").unwrap();
     let tasks = [TaskValue { key: "a", state: Outcome::Succeeded, output: &output }];
     let item = Some(Item { value: &input, index: 0 });
-    let scope = Scope::new(&Values { input: &input, tick: &null, tasks: &tasks, item }, STEPS_MAX);
+    let scope =
+        Scope::new(&Values { input: &input, tick: &null, tasks: &tasks, item, event: None }, STEPS_MAX);
     Expression::compile(expression).unwrap().value(&scope).map(|value| value.to_string())
 }
 

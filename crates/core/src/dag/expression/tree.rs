@@ -8,9 +8,10 @@ use cel::parser::Parser;
 
 use super::member::Member;
 use super::scope::{MORE, PAY, knows};
-use super::{InvalidExpression, LINKS_MAX, NESTING_MAX, Reads, TEXT_BYTES_MAX};
+use super::{EVENT_MEMBERS, InvalidExpression, LINKS_MAX, NESTING_MAX, Over, Reads, TEXT_BYTES_MAX};
 
 const KNOWN: &str = "input, tick, tasks, and for each item also item and index";
+const KNOWN_OF_EVENT: &str = "event.id, event.type, event.aggregate_type, event.aggregate_id, event.sequence, event.payload, event.headers and event.emitted_at";
 /// Names of types, which are values in expressions such as `type(x) == int`.
 const TYPES: [&str; 10] =
     ["bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint"];
@@ -25,7 +26,10 @@ const FREE: [&str; 7] = [
     PAY,
 ];
 
-pub(super) fn compile(text: &str) -> Result<(IdedExpr, Reads, Option<Member>), InvalidExpression> {
+pub(super) fn compile(
+    text: &str,
+    over: Over,
+) -> Result<(IdedExpr, Reads, Option<Member>), InvalidExpression> {
     if text.trim().is_empty() {
         return Err(InvalidExpression::Empty);
     }
@@ -48,7 +52,7 @@ pub(super) fn compile(text: &str) -> Result<(IdedExpr, Reads, Option<Member>), I
         InvalidExpression::Syntax { line: place(line), column: place(column), why }
     })?;
     let mut reads = Reads::default();
-    read(&tree, &mut Vec::new(), &mut reads)?;
+    read(&tree, over, &mut Vec::new(), &mut reads)?;
     let member = Member::of(&tree);
     charge_all(&mut tree);
     Ok((tree, reads, member))
@@ -73,32 +77,39 @@ fn nesting(text: &str) -> usize {
 /// Records the variables that a tree reads; `bound` contains the variables of the enclosing loops.
 fn read<'t>(
     tree: &'t IdedExpr,
+    over: Over,
     bound: &mut Vec<&'t str>,
     reads: &mut Reads,
 ) -> Result<(), InvalidExpression> {
-    if let Some(key) = named_task(tree).filter(|_| !bound.contains(&"tasks")) {
+    if over == Over::Event {
+        read_event(tree, bound)?;
+    } else if let Some(key) = named_task(tree).filter(|_| !bound.contains(&"tasks")) {
         reads.tasks.insert(key.to_owned());
         return Ok(());
     }
     match &tree.expr {
         Expr::Ident(name) if bound.contains(&name.as_str()) || name.starts_with('@') => {}
+        Expr::Ident(name) if over == Over::Event && name == "event" => {}
+        Expr::Ident(name) if TYPES.contains(&name.as_str()) => {}
+        Expr::Ident(name) if over == Over::Event => {
+            return Err(InvalidExpression::UnknownVariable { name: name.clone(), known: KNOWN_OF_EVENT });
+        }
         Expr::Ident(name) => match name.as_str() {
             "input" => reads.input = true,
             "tick" => {}
             "tasks" => reads.all_tasks = true,
             "item" | "index" => reads.item = true,
-            name if TYPES.contains(&name) => {}
             name => {
                 return Err(InvalidExpression::UnknownVariable { name: name.to_owned(), known: KNOWN });
             }
         },
         Expr::Comprehension(every) => {
-            read(&every.iter_range, bound, reads)?;
+            read(&every.iter_range, over, bound, reads)?;
             let outside = bound.len();
             bound.push(&every.iter_var);
             bound.extend(every.iter_var2.as_deref());
             for part in [&every.accu_init, &every.loop_cond, &every.loop_step, &every.result] {
-                read(part, bound, reads)?;
+                read(part, over, bound, reads)?;
             }
             bound.truncate(outside);
         }
@@ -107,9 +118,24 @@ fn read<'t>(
         {
             return Err(InvalidExpression::UnknownFunction { name: func_name.clone() });
         }
-        other => children(other).into_iter().try_for_each(|child| read(child, bound, reads))?,
+        other => children(other).into_iter().try_for_each(|child| read(child, over, bound, reads))?,
     }
     Ok(())
+}
+
+/// Checks that a member of `event` that an expression names exists.
+fn read_event(tree: &IdedExpr, bound: &[&str]) -> Result<(), InvalidExpression> {
+    match &tree.expr {
+        Expr::Select(select)
+            if matches!(&select.operand.expr, Expr::Ident(name) if name == "event")
+                && !bound.contains(&"event")
+                && !EVENT_MEMBERS.contains(&select.field.as_str()) =>
+        {
+            let name = format!("event.{}", select.field);
+            Err(InvalidExpression::UnknownVariable { name, known: KNOWN_OF_EVENT })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Returns the key in `tasks.key` or `tasks["key"]`.

@@ -34,4 +34,14 @@ pub struct Values<'a> {
     pub tasks: &'a [TaskValue<'a>],
     /// The item, when the payload of a task with `each` is rendered.
     pub item: Option<Item<'a>>,
+    /// The event, in expressions [over one](super::Over::Event).
+    pub event: Option<&'a Exact>,
+}
+
+impl<'a> Values<'a> {
+    /// Returns the variables of expressions over an event.
+    #[must_use]
+    pub fn of_event(event: &'a Exact) -> Self {
+        Self { input: event, tick: event, tasks: &[], item: None, event: Some(event) }
+    }
 }

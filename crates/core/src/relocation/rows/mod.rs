@@ -26,7 +26,7 @@ pub use bulk::{Bulk, BulkDefinition, BulkFailure, BulkFile, BulkSetting, BulkTar
 pub use event::Head;
 pub use inbox::{Checkpoint, InboxTally, ParkedEvent, ProcessedEvent};
 pub use job::{Ended, Job, Key, Live, Progress, Slot};
-pub use relay::{ChangeSource, DeadEvent, HeldEvent, ParkedAggregate, Pause, Subscription};
+pub use relay::{ChangeSource, DeadEvent, EventWork, HeldEvent, ParkedAggregate, Pause, Subscription};
 
 /// A row that can be transferred.
 pub trait Row {
@@ -114,6 +114,7 @@ rows! {
     ParkedAggregates(ParkedAggregate),
     HeldEvents(HeldEvent),
     DeadEvents(DeadEvent),
+    EventWorks(EventWork),
     History(HistoryEntry),
     ChangeSources(ChangeSource),
     Slots(Slot),

@@ -1,6 +1,7 @@
 //! Rows of subscriptions. Publishers are not transferred: none is active during a move.
 
 use jiff::Timestamp;
+use uuid::Uuid;
 
 use super::{Position, Row};
 use crate::event::Aggregate;
@@ -121,6 +122,27 @@ impl Row for DeadEvent {
 
     fn bytes(&self) -> usize {
         self.why.len() + self.edited.as_ref().map_or(0, String::len)
+    }
+}
+
+/// An event that has started work.
+#[derive(Clone, Debug)]
+pub struct EventWork {
+    /// The event.
+    pub event: EventId,
+    /// The subscription.
+    pub subscription: String,
+    /// What it started: `job`, `batch` or `signal`.
+    pub work: String,
+    /// The job or the batch.
+    pub work_id: Uuid,
+    /// When it started.
+    pub started_at: Timestamp,
+}
+
+impl Row for EventWork {
+    fn position(&self) -> Position {
+        Position::Taken(self.subscription.clone(), self.event)
     }
 }
 

@@ -64,6 +64,7 @@ pub(super) fn import(rows: &Rows) -> Query {
         Rows::ParkedAggregates(rows) => relay::parked_aggregates(rows),
         Rows::HeldEvents(rows) => relay::held_events(rows),
         Rows::DeadEvents(rows) => relay::dead_events(rows),
+        Rows::EventWorks(rows) => relay::event_works(rows),
         Rows::ChangeSources(rows) => relay::change_sources(rows),
         Rows::History(rows) => history(rows),
         Rows::Slots(rows) => slots(rows),

@@ -1,6 +1,8 @@
 //! Insertion of rows of subscriptions.
 
-use milepost_core::relocation::rows::{ChangeSource, DeadEvent, HeldEvent, ParkedAggregate, Subscription};
+use milepost_core::relocation::rows::{
+    ChangeSource, DeadEvent, EventWork, HeldEvent, ParkedAggregate, Subscription,
+};
 use milepost_core::sql;
 use milepost_core::text::without_nul;
 
@@ -50,6 +52,15 @@ pub(super) fn dead_events(rows: &[DeadEvent]) -> Query {
         .bind(each(rows, |r| without_nul(&r.why)))
         .bind(each(rows, |r| r.skipped))
         .bind(each(rows, |r| r.edited.as_deref()))
+}
+
+pub(super) fn event_works(rows: &[EventWork]) -> Query {
+    sqlx::query(sql!("move/event_work"))
+        .bind(each(rows, |r| r.event.0))
+        .bind(each(rows, |r| r.subscription.as_str()))
+        .bind(each(rows, |r| r.work.as_str()))
+        .bind(each(rows, |r| r.work_id))
+        .bind(each(rows, |r| time(r.started_at)))
 }
 
 pub(super) fn change_sources(rows: &[ChangeSource]) -> Query {

@@ -60,6 +60,11 @@ mod serves {
             a_forgotten_job_leaves_its_events_and_no_damage
             each_subscription_gets_the_changes_that_it_wants
         }
+        event_work {
+            a_refused_work_leaves_nothing_of_its_call
+            a_signal_of_an_event_ends_a_wait
+            what_is_recorded_about_an_event_is_pruned_with_it
+        }
         tokens {
             a_session_ends_with_its_token
             the_id_of_a_session_is_changed_once_and_the_old_one_counts_for_a_moment

@@ -121,6 +121,7 @@ async fn it_may_not_change_subscriptions_transitions_or_the_schema() {
     for table in tables(&owner).await {
         let expected: &[&str] = match table.as_str() {
             "audit" => &["insert"],
+            "event_work" => &["delete", "select"],
             "access_token" => &["select"],
             "console_session" | "console_sign_in" => &[],
             "epoch" => &["insert", "select", "update"],

@@ -8,7 +8,7 @@ use milepost_core::event::{
 };
 use milepost_core::port::{LogReader, RelayStore, Store};
 use milepost_core::retry::RetryPolicy;
-use milepost_relay::publisher::{PublisherOptions, PublisherStats, publish};
+use milepost_relay::publisher::{Destination, PublisherOptions, PublisherStats, publish};
 use milepost_relay::sink::Sink;
 use milepost_testkit::{relay, wait};
 use tokio::task::JoinHandle;
@@ -97,9 +97,13 @@ impl Desk {
     }
 
     pub(crate) fn run_into(&self, options: PublisherOptions, sink: Arc<dyn Sink>) -> Running {
+        self.run_to(options, sink)
+    }
+
+    pub(crate) fn run_to(&self, options: PublisherOptions, destination: impl Into<Destination>) -> Running {
         let (stop, stats) = (CancellationToken::new(), Arc::new(PublisherStats::default()));
         let store: Arc<dyn RelayStore> = self.store.clone();
-        let publishing = publish(store, sink, options, stats.clone(), stop.clone());
+        let publishing = publish(store, destination.into(), options, stats.clone(), stop.clone());
         let task = tokio::spawn(async move { publishing.await.unwrap() });
         Running { task: Some(task), stats, _guard: stop.clone().drop_guard(), stop }
     }

@@ -8,6 +8,8 @@ mod order;
 mod republishing;
 mod restored;
 mod sharing;
+mod work;
+mod work_cuts;
 
 use std::sync::Arc;
 
@@ -115,5 +117,16 @@ on_both! {
         a_publisher_whose_sink_is_down_leaves_its_slots_to_others
         a_publisher_whose_sink_never_answers_leaves_its_slots_to_others
         publishers_whose_sinks_are_all_down_resume_when_these_are_back
+    }
+    work {
+        each_event_starts_one_job_in_the_order_of_its_aggregate
+        a_call_of_the_store_that_fails_or_whose_answer_is_lost_neither_loses_nor_doubles_work
+        relays_that_die_and_share_start_each_event_once
+        only_events_that_meet_the_filter_start_work
+        an_event_of_which_no_work_can_be_made_is_a_dead_letter_until_it_is_retried
+        a_batch_whose_dag_is_missing_waits_for_it
+        a_bad_event_does_not_stop_the_others_of_its_wave
+        a_replay_starts_nothing_a_second_time
+        the_end_of_a_job_starts_the_next_one
     }
 }

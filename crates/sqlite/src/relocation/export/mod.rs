@@ -149,6 +149,7 @@ fn page(conn: &Connection, part: Part, after: Position, rows_max: u32) -> Result
         }
         Part::HeldEvents => look.page(sql!("move/parked_event"), relay::held_event, Rows::HeldEvents),
         Part::DeadEvents => look.page(sql!("move/dead_event"), relay::dead_event, Rows::DeadEvents),
+        Part::EventWorks => look.page(sql!("move/event_work"), relay::event_work, Rows::EventWorks),
         Part::History => look.page(sql!("move/history"), listing::read_entry, Rows::History),
         Part::ChangeSources => {
             look.page(sql!("move/change_source"), relay::change_source, Rows::ChangeSources)
@@ -268,7 +269,7 @@ impl RowRange<'_> {
             (Position::Start, Part::BulkTargets | Part::BatchTasks | Part::BatchWaits) => {
                 vec![Vec::new().into(), i64::MIN.into()]
             }
-            (Position::Start, Part::ProcessedEvents | Part::DeadEvents) => {
+            (Position::Start, Part::ProcessedEvents | Part::DeadEvents | Part::EventWorks) => {
                 vec![String::new().into(), Vec::new().into()]
             }
             (Position::Start, Part::Checkpoints | Part::ParkedAggregates | Part::ChangeSources) => {

@@ -3,7 +3,7 @@
 use milepost_core::event::Aggregate;
 use milepost_core::ident::{EventId, JobId};
 use milepost_core::relocation::rows::{
-    ChangeSource, DeadEvent, HeldEvent, ParkedAggregate, Pause, Subscription,
+    ChangeSource, DeadEvent, EventWork, HeldEvent, ParkedAggregate, Pause, Subscription,
 };
 use rusqlite::Row;
 
@@ -54,6 +54,17 @@ pub(super) fn dead_event(row: &Row<'_>) -> Sql<DeadEvent> {
         why: row.get(5)?,
         skipped: row.get(6)?,
         edited: row.get(7)?,
+    })
+}
+
+pub(super) fn event_work(row: &Row<'_>) -> Sql<EventWork> {
+    let JobId(work_id) = row::job_id(row, 3)?;
+    Ok(EventWork {
+        event: event_id(row, 0)?,
+        subscription: row.get(1)?,
+        work: row.get(2)?,
+        work_id,
+        started_at: row::time(row, 4)?,
     })
 }
 
