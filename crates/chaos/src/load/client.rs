@@ -116,6 +116,12 @@ impl Caller {
         };
         let enqueued = self.until_known(what, || self.store.enqueue_many(&jobs)).await;
         self.mine.extend(enqueued.into_iter().flatten().map(|enqueued| enqueued.job));
+        // A job that was just enqueued often still waits.
+        if let Some(&newest) = self.mine.last()
+            && self.mine.len().is_multiple_of(4)
+        {
+            self.edit(newest).await;
+        }
     }
 
     /// Repeats a call until its outcome is known. Returns the answer, if it was acknowledged. `what` describes the call, with its answer.
@@ -158,9 +164,6 @@ impl Caller {
     async fn operate(&mut self) {
         let Some(&job) = self.random.choice(&self.mine) else { return };
         let verb = [Verb::Cancel, Verb::RetryNow, Verb::Rerun, Verb::Snooze][self.random.usize(..4)];
-        if verb == Verb::Snooze && self.calls.is_multiple_of(2) {
-            return self.edit(job).await;
-        }
         let call = self.act((verb == Verb::Rerun).then_some(job));
         let operation = Operation::new(verb).delay(Duration::from_millis(200)).note(call.mark.clone());
         let operated = call.store.operate(job, &operation).await;
@@ -168,7 +171,7 @@ impl Caller {
         self.acted(call, outcome(&operated), changed);
     }
 
-    /// Edits one of its jobs, once.
+    /// Edits a job, once.
     async fn edit(&mut self, job: JobId) {
         let call = self.act(None);
         let edit =
