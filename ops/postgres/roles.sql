@@ -92,14 +92,14 @@ revoke execute on all functions in schema milepost from milepost_server, milepos
 -- Most functions run with the rights of their caller: the rights on tables decide what they can do. The following functions
 -- run with the rights of their owner and a pinned search_path, and only the roles below may execute them.
 revoke execute on function
-    milepost.enqueue_many, milepost.enqueue_by_key, milepost.start_bulk, milepost.begin_batch, milepost.signal, milepost.signal_by_key, milepost.emit_many,
+    milepost.enqueue_many, milepost.enqueue_many_by_key, milepost.start_bulk, milepost.begin_batch, milepost.signal, milepost.signal_by_key, milepost.emit_many,
     milepost.once, milepost.receive, milepost.next_parked, milepost.expect_from, milepost.put_consumer, milepost.inbox_ready,
     milepost.give_up_gaps, milepost.prune_audit, milepost.touch_token, milepost.switch_recording
     from public;
 -- Enqueueing jobs, starting bulk jobs and batches, and emitting and receiving events: all changes that an application may
 -- make. enqueue, start_batch and emit call these functions.
 grant execute on function
-    milepost.enqueue_many, milepost.enqueue_by_key, milepost.start_bulk, milepost.begin_batch, milepost.signal, milepost.signal_by_key, milepost.emit_many,
+    milepost.enqueue_many, milepost.enqueue_many_by_key, milepost.start_bulk, milepost.begin_batch, milepost.signal, milepost.signal_by_key, milepost.emit_many,
     milepost.once, milepost.receive, milepost.next_parked, milepost.expect_from, milepost.put_consumer, milepost.inbox_ready,
     milepost.give_up_gaps
     to milepost_server, milepost_worker, milepost_app;

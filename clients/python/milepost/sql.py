@@ -79,7 +79,7 @@ def enqueue_many(jobs: Sequence[NewJob]) -> Call[list[Created]]:
     rules = column("on_duplicate")
     has_rules = any(rule is not None for rule in rules)
     return _call(
-        "enqueue_by_key" if has_rules else "enqueue_many", lambda rows: [_created(row) for row in rows],
+        "enqueue_many_by_key" if has_rules else "enqueue_many", lambda rows: [_created(row) for row in rows],
         on_duplicates=("jsonb[]", rules if has_rules else None),
         kinds=("text[]", column("kind")), payloads=("jsonb[]", [{} if job.payload is None else job.payload for job in jobs]),
         keys=("text[]", column("key")), queues=("text[]", column("queue")), priorities=("int[]", column("priority")),

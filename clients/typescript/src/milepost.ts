@@ -88,7 +88,7 @@ export class Milepost {
     if (jobs.length === 0) return [];
     // Another function, so that jobs without a rule cost nothing more.
     const hasRules = jobs.some((job) => job.on_duplicate !== undefined);
-    return await this.#call(hasRules ? "enqueue_by_key" : "enqueue_many", hasRules ? JOB_SETTLED : JOB_CREATED, {
+    return await this.#call(hasRules ? "enqueue_many_by_key" : "enqueue_many", hasRules ? JOB_SETTLED : JOB_CREATED, {
       on_duplicates: ["jsonb[]", of("on_duplicate")],
       kinds: ["text[]", of("kind")],
       payloads: ["jsonb[]", jobs.map(({ payload = {} }) => payload)],

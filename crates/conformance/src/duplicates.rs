@@ -237,14 +237,17 @@ pub async fn calls_with_many_jobs_settle_each_key_in_order(scene: Scene) {
         ruled(OnDuplicate::replace(), 2),
         ruled(OnDuplicate::throttle(LONG), 3).key("t"),
         ruled(OnDuplicate::throttle(LONG), 4).key("t"),
+        ruled(OnDuplicate::replace(), 5).key("mixed"),
+        Scene::job().key("mixed"),
     ];
     let made = scene.store.enqueue_many(&jobs).await.unwrap();
     let outcomes: Vec<EnqueueOutcome> = made.iter().map(|made| made.outcome).collect();
-    assert_eq!(outcomes, [Created, Created, Created, Replaced, Created, Dropped]);
+    assert_eq!(outcomes, [Created, Created, Created, Replaced, Created, Dropped, Created, Kept]);
     assert_eq!((made[3].job, made[5].job), (made[1].job, made[4].job));
     assert_eq!(number(&scene, made[1].job).await, 2);
     assert_eq!(number(&scene, made[4].job).await, 3);
-    assert_eq!(scene.claim(10).await.len(), 4);
+    assert_eq!(number(&scene, made[6].job).await, 5);
+    assert_eq!(scene.claim(10).await.len(), 5);
 }
 
 pub async fn a_call_with_rules_repeated_after_a_lost_answer_changes_nothing(scene: Scene) {

@@ -1,5 +1,5 @@
 -- Enqueueing of jobs whose keys other jobs may hold, with a rule for each: on_duplicate, an object with the fields of OnDuplicate in the
--- library. enqueue_by_key and the overloads of enqueue with on_duplicate are public. See docs/adr/0041-duplicates.md.
+-- library. enqueue_by_key and enqueue_many_by_key are public. See docs/adr/0041-duplicates.md.
 --
 -- Order of locks: the row of the key, the row of its holder in live, its row in job, then the group. Retention locks keys after jobs, but
 -- deletes no job that waits.
@@ -111,7 +111,7 @@ begin
 end
 $$;
 
--- Enqueues the job at this place of a call, which has a rule. See enqueue_by_key.
+-- Enqueues the job at this place of a call, which has a rule. See enqueue_many_by_key.
 create or replace function milepost.enqueue_one_by_key(
     place bigint, new_kind text, new_payload jsonb, new_key text, new_queue text, new_priority int, new_group text, run_at timestamptz, delay_ms bigint,
     new_attempts int, new_timeout_ms bigint, new_id uuid, payload_bytes_max bigint, new_traceparent text, rule jsonb,
@@ -162,7 +162,7 @@ $$;
 
 -- Enqueues several jobs as enqueue_many does, all or none, in the order of the call for each key. on_duplicates: what happens to the job
 -- that holds the key, and how long it holds it; null: as in enqueue_many. The outcome is created, kept, replaced, moved or dropped.
-create or replace function milepost.enqueue_by_key(
+create or replace function milepost.enqueue_many_by_key(
     kinds text[],
     payloads jsonb[],
     on_duplicates jsonb[],
@@ -196,6 +196,13 @@ begin
     found_ids := ids;
     found_outcomes := array_fill('kept'::text, array[jobs]);
 
+    -- A job without a rule is settled in its place in the call, too, if another one has its key with a rule.
+    on_duplicates := array(
+        select case when i.rule is null and i.key is not null and i.nominal_at is null
+                         and bool_or(i.rule is not null) over (partition by i.kind, i.key)
+                    then '{"action": "keep"}' else i.rule end
+        from unnest(kinds, keys, nominal_ats, on_duplicates) with ordinality i(kind, key, nominal_at, rule, ord)
+        order by i.ord);
     select array_agg(i.ord order by i.ord) as places, array_agg(i.id order by i.ord) as ids, array_agg(i.kind order by i.ord) as kinds,
            array_agg(i.payload order by i.ord) as payloads, array_agg(i.key order by i.ord) as keys,
            array_agg(i.queue order by i.ord) as queues, array_agg(i.priority order by i.ord) as priorities,
@@ -244,7 +251,7 @@ begin
 end
 $$;
 
--- Refuses jobs that enqueue_by_key cannot accept, before anything is changed: those that enqueue_many refuses, and rules that do not fit.
+-- Refuses jobs that enqueue_many_by_key cannot accept, before anything is changed: those that enqueue_many refuses, and rules that do not fit.
 create or replace function milepost.check_by_key(
     kinds text[], payloads jsonb[], keys text[], on_duplicates jsonb[], queues text[], priorities int[], groups text[],
     run_ats timestamptz[], delays_ms bigint[], max_attempts int[], timeouts_ms bigint[], ids uuid[], payload_bytes_max bigint,
@@ -294,8 +301,8 @@ begin
 end
 $$;
 
--- Enqueues one job with a rule. See enqueue_by_key.
-create or replace function milepost.enqueue(
+-- Enqueues one job with a rule. See enqueue_many_by_key. Not a version of enqueue: a call of that with untyped nulls would be ambiguous.
+create or replace function milepost.enqueue_by_key(
     kind text,
     payload jsonb,
     key text,
@@ -310,7 +317,7 @@ create or replace function milepost.enqueue(
     traceparent text default null
 ) returns table (job_id uuid, outcome text) language plpgsql as $$
 begin
-    return query select * from milepost.enqueue_by_key(
+    return query select * from milepost.enqueue_many_by_key(
         array[kind], array[payload], array[on_duplicate], array[key], array[queue], array[priority], array[group_key],
         array[run_at], null, array[max_attempts], array[timeout_ms],
         array[coalesce(id, milepost.uuid_v7())], traceparents => array[traceparent]);
@@ -318,7 +325,7 @@ end
 $$;
 
 -- For payloads of other types; see payload_types.sql.
-create or replace function milepost.enqueue(
+create or replace function milepost.enqueue_by_key(
     kind text,
     payload json,
     key text,
@@ -333,12 +340,12 @@ create or replace function milepost.enqueue(
     traceparent text default null
 ) returns table (job_id uuid, outcome text) language plpgsql as $$
 begin
-    return query select * from milepost.enqueue(
+    return query select * from milepost.enqueue_by_key(
         kind, payload::jsonb, key, on_duplicate, queue, priority, group_key, run_at, max_attempts, timeout_ms, id, traceparent);
 end
 $$;
 
-create or replace function milepost.enqueue(
+create or replace function milepost.enqueue_by_key(
     kind text,
     payload text,
     key text,
@@ -353,10 +360,10 @@ create or replace function milepost.enqueue(
     traceparent text default null
 ) returns table (job_id uuid, outcome text) language plpgsql as $$
 begin
-    return query select * from milepost.enqueue(
+    return query select * from milepost.enqueue_by_key(
         kind, payload::jsonb, key, on_duplicate, queue, priority, group_key, run_at, max_attempts, timeout_ms, id, traceparent);
 end
 $$;
 
 -- Runs with the rights of its owner, like enqueue_many.
-revoke execute on function milepost.enqueue_by_key from public;
+revoke execute on function milepost.enqueue_many_by_key from public;

@@ -167,7 +167,7 @@ fn has_rules(jobs: &[NewJob]) -> bool {
 
 pub(crate) fn insert(jobs: &[NewJob]) -> Query {
     if has_rules(jobs) {
-        return bind_rules(bind(sqlx::query(sql!("enqueue_by_key")), jobs), jobs);
+        return bind_rules(bind(sqlx::query(sql!("enqueue_many_by_key")), jobs), jobs);
     }
     bind(sqlx::query(sql!("enqueue_many")), jobs)
 }
@@ -175,7 +175,7 @@ pub(crate) fn insert(jobs: &[NewJob]) -> Query {
 /// Enqueues jobs and writes an audit row in the same round trip.
 fn insert_noted(jobs: &[NewJob], action: &AuditedAction, actor: &Actor) -> Query {
     let query = if has_rules(jobs) {
-        bind_rules(bind(sqlx::query(sql!("enqueue_by_key_noted")), jobs), jobs)
+        bind_rules(bind(sqlx::query(sql!("enqueue_many_by_key_noted")), jobs), jobs)
     } else {
         bind(sqlx::query(sql!("enqueue_many_noted")), jobs)
     };

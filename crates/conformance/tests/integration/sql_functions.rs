@@ -51,7 +51,7 @@ async fn psql_enqueues_with_rules_for_duplicates() {
     let (database, _store, scene) = Database::with_scene().await;
     let enqueue = |payload: &str, rest: &str| {
         format!(
-            "select outcome || ' ' || job_id from milepost.enqueue('test', {payload}, key => 'k', {rest})"
+            "select outcome || ' ' || job_id from milepost.enqueue_by_key('test', {payload}, key => 'k', {rest})"
         )
     };
     let first =
@@ -74,7 +74,7 @@ async fn psql_enqueues_with_rules_for_duplicates() {
         answer(&database, &format!("select payload from milepost.job where id = '{job}'")).await,
         r#"{"n": 3}"#
     );
-    let many = "select string_agg(outcome, ' ') from milepost.enqueue_by_key(array['test', 'test', 'test'], array['1', '2', '3']::jsonb[],
+    let many = "select string_agg(outcome, ' ') from milepost.enqueue_many_by_key(array['test', 'test', 'test'], array['1', '2', '3']::jsonb[],
                 array['{\"action\": \"replace\"}', null, '{\"action\": \"replace\"}']::jsonb[], keys => array['k', null, 'new'])";
     assert_eq!(answer(&database, many).await, "replaced created created");
     // Calls without a rule by position, as before.

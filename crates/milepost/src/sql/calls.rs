@@ -86,7 +86,7 @@ pub fn enqueue_many(jobs: &[NewJob]) -> StoreResult<Call<Vec<Enqueued>>> {
     }
     let arguments = argument(&jobs.iter().map(JobArgument::of).collect::<Vec<_>>())?;
     let has_rules = jobs.iter().any(|job| job.on_duplicate.is_some());
-    let sql = if has_rules { sql!("enqueue_by_key") } else { sql!("enqueue_many") };
+    let sql = if has_rules { sql!("enqueue_many_by_key") } else { sql!("enqueue_many") };
     Ok(Call { sql, arguments, convert: parsed })
 }
 

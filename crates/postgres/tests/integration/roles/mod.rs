@@ -174,8 +174,8 @@ async fn each_role_executes_the_functions_with_their_owners_rights_that_it_needs
     const INTAKE: [&str; 14] = [
         "begin_batch",
         "emit_many",
-        "enqueue_by_key",
         "enqueue_many",
+        "enqueue_many_by_key",
         "expect_from",
         "give_up_gaps",
         "inbox_ready",

@@ -224,7 +224,7 @@ async fn assert_rules_do_not_scan(connection: &mut PgConnection, lie: &str) {
         let rule = format!("array_fill('{rule}'::jsonb, array[300])");
         let keys = "array(select 'rule ' || n from generate_series(1, 300) n)";
         format!(
-            "select milepost.enqueue_by_key(array_fill('test'::text, array[300]), array_fill('{{}}'::jsonb, array[300]), {rule}, keys => {keys})"
+            "select milepost.enqueue_many_by_key(array_fill('test'::text, array[300]), array_fill('{{}}'::jsonb, array[300]), {rule}, keys => {keys})"
         )
     };
     for verb in [

@@ -43,7 +43,7 @@ public final class Milepost {
         // Another function, so that jobs without a rule cost nothing more.
         boolean hasRules = jobs.stream().anyMatch(job -> job.onDuplicate() != null);
         String call = hasRules
-            ? "select job_id, outcome from milepost.enqueue_by_key(on_duplicates => cast(cast(? as text[]) as jsonb[]),"
+            ? "select job_id, outcome from milepost.enqueue_many_by_key(on_duplicates => cast(cast(? as text[]) as jsonb[]),"
             : "select job_id, duplicate from milepost.enqueue_many(";
         Query query = Query.of(connection, call + """
                     kinds => cast(? as text[]), payloads => cast(cast(? as text[]) as jsonb[]), keys => cast(? as text[]),

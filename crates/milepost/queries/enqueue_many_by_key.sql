@@ -19,7 +19,7 @@ from (
            coalesce(array_agg(j.job ->> 'traceparent' order by j.ord), '{}') as traceparents
     from json_array_elements($1::text::json) with ordinality j(job, ord)
 ) a
-cross join lateral milepost.enqueue_by_key(
+cross join lateral milepost.enqueue_many_by_key(
     a.kinds, a.payloads, a.on_duplicates, a.keys, a.queues, a.priorities, a.groups, a.run_ats, a.delays_ms, a.max_attempts, a.timeouts_ms, a.ids, null,
     a.nominal_ats, a.traceparents
 ) with ordinality made(job_id, outcome, ord)

@@ -1,9 +1,9 @@
--- Enqueues jobs as enqueue_by_key does ($1 to $14), and records those that were created or replaced in the audit log, in one statement: $15
+-- Enqueues jobs as enqueue_many_by_key does ($1 to $14), and records those that were created or replaced in the audit log, in one statement: $15
 -- who, $16 what, $17 subject, $18 reason. The detail is the same as the library would write.
 with made as materialized (
     select m.job_id, m.outcome, m.kind, m.ord
     from rows from (
-        milepost.enqueue_by_key($1::text[], $2::text[]::jsonb[], $14::text[]::jsonb[], $3::text[], $4::text[], $5::int[], $6::text[],
+        milepost.enqueue_many_by_key($1::text[], $2::text[]::jsonb[], $14::text[]::jsonb[], $3::text[], $4::text[], $5::int[], $6::text[],
                                 $7::timestamptz[], $8::bigint[], $9::int[], $10::bigint[], $11::uuid[], null,
                                 $12::timestamptz[], $13::text[]),
         unnest($1::text[])) with ordinality m(job_id, outcome, kind, ord)
