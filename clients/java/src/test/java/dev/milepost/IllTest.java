@@ -261,10 +261,14 @@ class IllTest extends Workplace {
         var stopped = new AtomicBoolean();
         work(job -> {
             tokens.add(job.runToken());
-            while (job.runToken() == tokens.get(0)) {
+            try {
+                while (job.runToken() == tokens.get(0)) {
+                    job.check();
+                    Thread.onSpinWait();
+                }
+            } finally {
+                // The check throws as soon as the worker learns that it has lost the lease.
                 if (job.stopRequested()) stopped.set(true);
-                job.check();
-                Thread.onSpinWait();
             }
             return job.attempt();
         }, Duration.ofSeconds(2), 4);
