@@ -21,9 +21,9 @@ fn failed(error: DbErr) -> Failed {
     let (DbErr::Query(RuntimeErr::SqlxError(reason)) | DbErr::Exec(RuntimeErr::SqlxError(reason))) = &error else {
         return Failed::Library(error.to_string());
     };
-    let told = match reason.as_ref() {
-        sqlx::Error::Database(told) => told.code().and_then(|code| Some((Refusal::of(&code)?, told.message().to_owned()))),
+    let refused = match reason.as_ref() {
+        sqlx::Error::Database(cause) => cause.code().and_then(|code| Some((Refusal::of(&code)?, cause.message().to_owned()))),
         _ => None,
     };
-    told.map_or_else(|| Failed::Library(error.to_string()), |(refusal, message)| Failed::Refused(refusal, message))
+    refused.map_or_else(|| Failed::Library(error.to_string()), |(refusal, message)| Failed::Refused(refusal, message))
 }

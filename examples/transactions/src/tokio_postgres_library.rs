@@ -15,8 +15,8 @@ pub async fn run<T>(transaction: &Transaction<'_>, call: &Call<T>) -> Result<T, 
 }
 
 fn failed(error: tokio_postgres::Error) -> Failed {
-    let told = error.as_db_error().and_then(|told| Some((Refusal::of(told.code().code())?, told.message())));
-    match told {
+    let refused = error.as_db_error().and_then(|cause| Some((Refusal::of(cause.code().code())?, cause.message())));
+    match refused {
         Some((refusal, message)) => Failed::Refused(refusal, message.to_owned()),
         None => Failed::Library(error.to_string()),
     }

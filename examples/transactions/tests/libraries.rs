@@ -118,8 +118,8 @@ fn refused_event(library: &str) -> sql::Call<milepost::event::Emitted> {
 /// Asserts that a call was refused. Libraries that report no SQLSTATE report the message.
 fn assert_refused<T: std::fmt::Debug>(answer: Result<T, Failed>, refusal: Refusal, message: &str) {
     match answer {
-        Err(Failed::Refused(its, told)) => assert!(its == refusal && told.contains(message), "{told}"),
-        Err(Failed::Library(told)) => assert!(told.contains(message), "{told}"),
+        Err(Failed::Refused(reason, text)) => assert!(reason == refusal && text.contains(message), "{text}"),
+        Err(Failed::Library(text)) => assert!(text.contains(message), "{text}"),
         other => panic!("{other:?}"),
     }
 }
